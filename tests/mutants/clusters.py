@@ -37,9 +37,9 @@ room("clusters", ("test_clusters", "test_ownership", "test_engine_clusters"), (
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),
 ))
 room("clusters, turns", ("test_local_driver_lock",), (
-    Mutant("a daemon reads amid another one's turn", "haproxy/local/driver.c", "if (d->options.takes_turns)\n        local_driver_ask_turn(d);",
-           "if (false)\n        local_driver_ask_turn(d);"),
-    Mutant("a daemon keeps the file after it has read", "haproxy/local/driver_read.c", "    local_driver_release(d);\n", ""),
+    Mutant("a daemon reads amid another one's turn", "haproxy/local/driver_read.c", "if (d->options.takes_turns)\n        driver_read_ask_turn(d);",
+           "if (false)\n        driver_read_ask_turn(d);"),
+    Mutant("a daemon keeps the file after it has read", "haproxy/local/driver_read.c", "    local_driver_release(d);\n    d->base.events->was_read(d->base.arg, NULL);", "    d->base.events->was_read(d->base.arg, NULL);"),
     Mutant("a daemon keeps the file after it has loaded it", "haproxy/local/driver_reload.c", "    local_driver_release(d);\n", ""),
-    Mutant("another one's turn is the end of writing", "haproxy/local/driver_write.c", "if (d->options.takes_turns) { /* the next", "if (false) { /* the next"),
+    Mutant("another one's turn is the end of writing", "haproxy/local/driver_file.c", "if (d->options.takes_turns) { /* the next", "if (false) { /* the next"),
 ))

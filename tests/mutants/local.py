@@ -15,15 +15,15 @@ TALK = "haproxy/local/talk.c"
 MESSAGE = "haproxy/local/message.c"
 
 room("local, the file", ("test_local_driver",), (
-    Mutant("a text is checked twice", DRIVER, "return d->checked == c && clock", "return false && clock"),
-    Mutant("what was checked vouches for another text", DRIVER, "return d->checked == c && clock", "return clock"),
-    Mutant("a validation writes", DRIVER, "unsigned flags = writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE", "unsigned flags = 0"),
-    Mutant("somebody's file is overwritten", DRIVER, "writes ? &d->identity : NULL,", "NULL,"),
-    Mutant("a file of another version is overwritten", DRIVER, "if (writes && version != d->version) {", "if (false) {"),
-    Mutant("a write is no new version", "haproxy/local/driver_write.c", "    d->unloaded = true;\n    d->version++;\n", "    d->unloaded = true;\n"),
-    Mutant("the same file is another version", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = false;"),
-    Mutant("what somebody wrote is not seen", DRIVER, "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = d->file != NULL;"),
-    Mutant("HAProxy's own words are told", "haproxy/local/driver_write.c", "validation_text_of_program(said, d->options.file, edits)", "mem_strdup(said)"),
+    Mutant("a text is checked twice", "haproxy/local/driver_write.c", "return d->checked == c && clock", "return false && clock"),
+    Mutant("what was checked vouches for another text", "haproxy/local/driver_write.c", "return d->checked == c && clock", "return clock"),
+    Mutant("a validation writes", "haproxy/local/driver_write.c", "unsigned flags = writes ? 0 : LOCAL_WRITE_ONLY_VALIDATE", "unsigned flags = 0"),
+    Mutant("somebody's file is overwritten", "haproxy/local/driver_write.c", "writes ? &d->identity : NULL,", "NULL,"),
+    Mutant("a file of another version is overwritten", "haproxy/local/driver_write.c", "if (writes && version != d->version) {", "if (false) {"),
+    Mutant("a write is no new version", "haproxy/local/driver_file.c", "    d->unloaded = true;\n    d->version++;\n", "    d->unloaded = true;\n"),
+    Mutant("the same file is another version", "haproxy/local/driver_read.c", "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = false;"),
+    Mutant("what somebody wrote is not seen", "haproxy/local/driver_read.c", "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = d->file != NULL;"),
+    Mutant("HAProxy's own words are told", "haproxy/local/driver_file.c", "validation_text_of_program(a->message, d->options.file, edits)", "mem_strdup(said)"),
     Mutant("a command that HAProxy refuses is done", DRIVER, "a->status == LOCAL_OK && cli_read_done(a->data, &err) == 0", "a->status == LOCAL_OK"),
 ))
 room("local, reloads", ("test_local_driver",), (
@@ -129,8 +129,8 @@ room("local, commands", ("test_server_command",), (
 ALIKE = "haproxy/local/alike.c"
 
 room("local, without haproxy -c", ("test_local_alike", "test_local_whole"), (
-    Mutant("what another writer loaded has who was taken back since", "haproxy/local/driver.c", " || (d->took_back && !known);", ";"),
-    Mutant("any other writer's file has who was taken back", "haproxy/local/driver.c", "    d->took_back = false;\n", "    d->took_back = true;\n"),
+    Mutant("what another writer loaded has who was taken back since", "haproxy/local/driver_read.c", " || (d->took_back && !known);", ";"),
+    Mutant("any other writer's file has who was taken back", "haproxy/local/driver_read.c", "    d->took_back = false;\n", "    d->took_back = true;\n"),
     Mutant("who cannot be taken back stays", "haproxy/local/driver_write.c", "(d->replaces && d->late.why != NULL);", "false;"),
     Mutant("what HAProxy did not take is not checked", WRITE, "d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0", "LOCAL_WRITE_UNCHECKED"),
     Mutant("what HAProxy took is checked", WRITE, "d->early.why == NULL ? LOCAL_WRITE_UNCHECKED : 0", "0"),
@@ -183,7 +183,7 @@ room("local, servers", ("test_local_servers", "test_local_commands"), (
     Mutant("a refusal ends nothing", RUN, "(r->why == NULL || r->in_any_case)", "true"),
     Mutant("who cannot write speaks to HAProxy", WRITE, "(writes && a->status != LOCAL_OK)", "false"),
     Mutant("an update of another version is made", UPDATE, "    if (version != d->version) {\n        driver_update_conflict(d);", "    if (false) {\n        driver_update_conflict(d);"),
-    Mutant("a backend that cannot be read keeps others up", DRIVER, "            (void)error_prefix(&r->unreadable, \"reading backend %s\", r->backend.name);\n", "            d->to->found[0].unreadable = (struct error){0};\n"),
+    Mutant("a backend that cannot be read keeps others up", "haproxy/local/driver_read.c", "            (void)error_prefix(&r->unreadable, \"reading backend %s\", r->backend.name);\n", "            d->to->found[0].unreadable = (struct error){0};\n"),
 ))
 room("local, the helper's file", ("test_local_helper", "test_local_files"), (
     Mutant("the lock is not taken", CONFIG, "if (helper_flock(fd, F_OFD_SETLK, &lock) != 0) {", "if (false) {"),
@@ -328,18 +328,18 @@ room("local, the lock", ("test_local_lock",), (
 ))
 room("local, daemons on one file", ("test_local_driver_lock",), (
     Mutant("who has the file waits on", "haproxy/local/driver_write.c", "        local_driver_has_lock(d);\n", "        (void)0;\n"),
-    Mutant("what was written is loaded", WRITE, "    d->unloaded = true;\n    d->version++", "    d->version++"),
-    Mutant("what an earlier daemon wrote is loaded", DRIVER, "    return a->pid == 0;\n", "    return false;\n"),
-    Mutant("what a daemon loads right now is ours to load", DRIVER, "    return a->pid == 0;\n", "    return true;\n"),
-    Mutant("what another daemon leaves is never looked at", DRIVER, "    if (a->pid != 0 && d->waits == NULL)\n        timer_set", "    if (false)\n        timer_set"),
-    Mutant("an answer that is older than the reload counts", DRIVER, "if (!a->unloaded || local_identity_same(&d->loaded, &a->identity))", "if (!a->unloaded)"),
-    Mutant("what was loaded is loaded at each start", DRIVER, "    return local_note_loaded(d->options.helper, &d->identity, answered, d);", "    return local_lock_config(d->options.helper, answered, d);"),
+    Mutant("what was written is loaded", "haproxy/local/driver_file.c", "    d->unloaded = true;\n    d->version++", "    d->version++"),
+    Mutant("what an earlier daemon wrote is loaded", "haproxy/local/driver_read.c", "    return a->pid == 0;\n", "    return false;\n"),
+    Mutant("what a daemon loads right now is ours to load", "haproxy/local/driver_read.c", "    return a->pid == 0;\n", "    return true;\n"),
+    Mutant("what another daemon leaves is never looked at", "haproxy/local/driver_read.c", "    if (a->pid != 0 && d->waits == NULL)\n        timer_set", "    if (false)\n        timer_set"),
+    Mutant("an answer that is older than the reload counts", "haproxy/local/driver_read.c", "if (!a->unloaded || local_identity_same(&d->loaded, &a->identity))", "if (!a->unloaded)"),
+    Mutant("what was loaded is loaded at each start", "haproxy/local/driver_file.c", "    return local_note_loaded(d->options.helper, &d->identity, answered, d);", "    return local_lock_config(d->options.helper, answered, d);"),
     Mutant("an update is never noted", UPDATE, "        if (d->unloaded)\n            driver_update_tell(&d->base);", "        if (true)\n            driver_update_tell(&d->base);"),
     Mutant("an update loads the whole file", UPDATE, "        if (d->unloaded)\n            driver_update_tell(&d->base);", "        if (false)\n            driver_update_tell(&d->base);"),
-    Mutant("the lock is asked for once", DRIVER, "    if (a->status == LOCAL_LOCKED)\n        timer_set(&d->ask_again, LOCK_AGAIN_MS);\n", "    if (a->status == LOCAL_LOCKED)\n        return;\n"),
-    Mutant("the lock is never asked for", DRIVER, "    if (d->waits == NULL)\n        timer_set(&d->ask_again, LOCK_AGAIN_MS);\n", ""),
-    Mutant("nobody is told that the wait is over", DRIVER, "    d->base.waits = NULL;\n    if (", "    d->base.waits = NULL;\n    if (!waited && "),
-    Mutant("the wait is never over", DRIVER, "    d->base.waits = NULL;\n    if (", "    if ("),
-    Mutant("who waits is not known", DRIVER, "    d->base.waits = d->waits;\n", ""),
+    Mutant("the lock is asked for once", "haproxy/local/driver_file.c", "    if (a->status == LOCAL_LOCKED)\n        timer_set(&d->ask_again, LOCAL_LOCK_AGAIN_MS);\n", "    if (a->status == LOCAL_LOCKED)\n        return;\n"),
+    Mutant("the lock is never asked for", "haproxy/local/driver_file.c", "    if (d->waits == NULL)\n        timer_set(&d->ask_again, LOCAL_LOCK_AGAIN_MS);\n", ""),
+    Mutant("nobody is told that the wait is over", "haproxy/local/driver_file.c", "    d->base.waits = NULL;\n    if (", "    d->base.waits = NULL;\n    if (!waited && "),
+    Mutant("the wait is never over", "haproxy/local/driver_file.c", "    d->base.waits = NULL;\n    if (", "    if ("),
+    Mutant("who waits is not known", "haproxy/local/driver_file.c", "    d->base.waits = d->waits;\n", ""),
     Mutant("who has no lock reloads", WRITE, "if (a->status == LOCAL_LOCKED || a->status == LOCAL_LOST ||", "if (a->status == LOCAL_LOST ||"),
 ))

@@ -119,7 +119,7 @@ WHOLE = (
     Mutant("what went back is listed as half done", "haproxy/storage_machine.c", "    memcpy(e->hash, m->hash, sizeof(e->hash));\n    if (back) {", "    if (!back)\n        memcpy(e->hash, m->hash, sizeof(e->hash));\n    if (back) {"),
     Mutant("a file over which the API writes what could not be loaded is as wanted", "configuration/target.c", "    if (over)\n        t->effect", "    if (false)\n        t->effect"),
     Mutant("files that went back are what runs", "configuration/target_runs.c", "    if (t->files_back)\n", "    if (false)\n"),
-    Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "    if (d->late.why == NULL)\n        local_driver_verify", "    if (false)\n        local_driver_verify"),
+    Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "if (d->late.why == NULL && d->verify.changes->count > 0)", "if (false)"),
     Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),
     Mutant("what runs and a file from before it are one reading", "haproxy/instance_read.c", "    if (instance_is_of_two_moments(in, other))\n        return;\n", ""),
     Mutant("a pause writes", "configuration/configuration.c", "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
@@ -147,7 +147,7 @@ CLUSTERS = (
     Mutant("the loss limit counts another cluster's servers", DIFF, "        if (lines.list[i].foreign) {\n            ret->foreign_count++;", "        if (lines.list[i].foreign) {\n            ret->foreign_count++;\n            ret->live_count += !s->maintenance;"),
     Mutant("a command takes the last own server, as another cluster's serves", "servers/change/route.c",
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),
-    Mutant("a daemon does not give the file to the next one", "haproxy/local/driver.c", "if (d->options.takes_turns && !loads)", "if (false && !loads)"),
+    Mutant("a daemon does not give the file to the next one", "haproxy/local/driver_file.c", "if (d->options.takes_turns && !loads)", "if (false && !loads)"),
 )
 
 room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *CLUSTERS, *WHOLE, *FOUND))

@@ -1,6 +1,7 @@
-/* The inside of haproxy/local/driver, for its own files: driver.c (the file, commands), driver_read.c (what runs),
- * driver_write.c (several changes, or all of the file), driver_verify.c (whether they came about), driver_update.c (one
- * server), driver_store.c (what is beside it), driver_store_run.c (and runs), driver_reload.c, driver_served.c (what HAProxy serves). */
+/* The inside of haproxy/local/driver, for its own files: driver.c (all that it can do), driver_file.c (what all parts know of
+ * the file), driver_read.c (that, and what runs), driver_write.c (several changes, or all of the file, and whether they came
+ * about), driver_commands.c (by the runtime), driver_update.c (one server), driver_store.c (what is beside the file),
+ * driver_store_run.c (and runs), driver_reload.c, driver_served.c (what HAProxy serves). */
 #ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
 #define HAPROXY_LOCAL_DRIVER_INTERNAL_H
 
@@ -69,7 +70,6 @@ struct local_verify {
     size_t at;      /* the first one of the backend that is read */
     unsigned reads; /* of that backend, so far */
     struct timer again;
-    void (*ended)(struct local_driver *d, const char *why); /* why NULL: it is */
 };
 
 /* One server, in the file and in the running HAProxy. */
@@ -173,48 +173,52 @@ static inline struct local_driver *local_driver_of(struct driver *d)
     return (struct local_driver *)(void *)d;
 }
 
-/* driver.c */
+/* driver_file.c */
+#define LOCAL_LOCK_AGAIN_MS 1000
+void local_driver_file_init(struct local_driver *d, struct event_base *base);
+void local_driver_file_fini(struct local_driver *d);
+void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d)); /* from the loop, once */
+/* The file is that now. */
+void local_driver_wrote(struct local_driver *d, const struct local_answer *a, struct cfg_content *text);
+/* What is in the file runs. The request notes that; answered: it is to be waited for. NULL: cancel it. */
+struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered) must_check;
+/* The file with these edits. */
+struct cfg_content *local_driver_text(struct local_driver *d, const struct cfg_edits *edits) must_check;
 /* Another daemon has the file: its owner is called when to go on. */
 void local_driver_wait(struct local_driver *d, pid_t other);
 void local_driver_has_lock(struct local_driver *d); /* and waits no more */
-/* What is in the file runs. The request notes that; answered: it is to be waited for. NULL: cancel it. */
-struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered) must_check;
 /* Where daemons take turns: another one may have the file, unless something of this one is under way that needs it. */
 void local_driver_release(struct local_driver *d);
-void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d)); /* from the loop, once */
+/* Of a request about the file that did not go well. wrote: it might have. */
+enum transaction_result local_driver_failed(struct local_driver *d, const struct local_answer *a, bool wrote,
+                                            struct error *err);
+/* The same of a write of that text; what `haproxy -c` said of it, by the user's lines. */
+enum transaction_result local_driver_refused(struct local_driver *d, const struct local_answer *a,
+                                             const struct cfg_edits *edits, const struct cfg_content *text,
+                                             struct error *err);
+
+/* driver_read.c */
+void local_driver_read(struct driver *d, struct readout *to);
+void local_driver_read_init(struct local_driver *d, struct event_base *base);
+void local_driver_take_server(struct runtime_server *ret,
+                              const struct cli_server *s); /* a row of `show servers state` */
 
 /* driver_write.c */
 int local_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err) must_check;
 void local_driver_write(struct driver *d, int64_t version, bool review, bool reload);
 void local_driver_abort(struct driver *d);
-void local_driver_write_forget(struct local_driver *d); /* the write to come */
-void local_driver_write_fini(struct local_driver *d);
-/* d->replacement, with changes: reported as `replaced`. flags: of local_write_config. */
-void local_driver_write_whole(struct local_driver *d, unsigned flags);
+void local_driver_replace(struct driver *d, int64_t version, const struct replacement_request *request);
 int local_driver_foresee(const struct driver *d, const struct cfg_file *to, const struct changes *changes,
                          struct buf *ret, struct error *err) must_check;
-/* The file with these edits. */
-struct cfg_content *local_driver_text(struct local_driver *d, const struct cfg_edits *edits) must_check;
-/* The file is that now. */
-void local_driver_wrote(struct local_driver *d, const struct local_answer *a, struct cfg_content *text);
-/* Of a request about the file that did not go well. wrote: it might have. */
-enum transaction_result local_driver_failed(struct local_driver *d, const struct local_answer *a, bool wrote,
-                                            struct error *err);
-/* What `haproxy -c` said of that text, by the user's lines. */
-void local_driver_rejected(const struct local_driver *d, const char *said, const struct cfg_edits *edits,
-                           const struct cfg_content *text, struct error *err);
+void local_driver_write_forget(struct local_driver *d); /* the write to come */
+void local_driver_write_init(struct local_driver *d, struct event_base *base);
+void local_driver_write_fini(struct local_driver *d);
 
 /* driver_update.c */
 int local_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                         struct error *err) must_check;
 void local_driver_update_again(void *driver); /* of its timer */
 int local_driver_set_running(struct driver *d, const struct changes *changes, struct error *err) must_check;
-
-/* driver_verify.c: reads what runs, some times where an address is to come about. changes: borrowed. */
-void local_driver_verify(struct local_driver *d, const struct changes *changes,
-                         void (*ended)(struct local_driver *d, const char *why));
-void local_driver_verify_init(struct local_driver *d, struct event_base *base);
-void local_driver_verify_cancel(struct local_driver *d);
 
 /* driver_commands.c */
 /* ended: from here, where there are none. */
@@ -226,12 +230,6 @@ void local_run_take_back(struct local_run *r, const struct local_run *done, cons
 bool local_driver_leaves(const struct local_driver *d, const char *backend, const char *server) must_check;
 void local_driver_leaving_again(void *driver); /* of its timer */
 void local_driver_forget_leaving(struct local_driver *d);
-
-/* driver_read.c: one row of `show servers state`. */
-void local_driver_take_server(struct runtime_server *ret, const struct cli_server *s);
-
-/* driver_read.c: after the file. */
-void local_driver_read_running(struct local_driver *d);
 
 /* driver_served.c */
 void local_driver_ask_served(struct driver *base, bool servers);

@@ -1,17 +1,131 @@
-/* What the running HAProxy has: the servers of each backend, and at last who answers, so that a reload since the file was read
- * shows as another worker than at the last reading. Whatever it says, the file was read. */
+/* Reads the file, then what the running HAProxy has: the servers of each backend, and at last who answers, so that a reload
+ * since the file was read shows as another worker than at the last reading. Whatever it says, the file was read. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/shared_text.h"
+#include "haproxy/local/config.h"
 #include "haproxy/local/driver_internal.h"
+
+#define TURN_AGAIN_MS 20
+#define TURN_MAX_MS 60000 /* of another daemon, whose reload may hang */
+
+static void driver_read_ask_turn(void *driver);
+static void driver_read_on_file(void *arg, const struct local_answer *a);
+static void driver_read_next(struct local_driver *d);
+
+void local_driver_read(struct driver *base, struct readout *to)
+{
+    struct local_driver *d = local_driver_of(base);
+    readout_begin(to);
+    d->to = to;
+    d->at = 0;
+    d->turn_until_ms = clock_mono_ms() + TURN_MAX_MS;
+    if (d->options.takes_turns)
+        driver_read_ask_turn(d);
+    else
+        d->request = local_read_config(d->options.helper, driver_read_on_file, d);
+}
+
+/* ---- the file ---- */
+
+/* Amid another one's turn the file is ahead of what runs, or behind it, and that is no drift. */
+static void driver_read_on_turn(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    d->request = NULL;
+    if (a->status == LOCAL_LOCKED && clock_mono_ms() < d->turn_until_ms)
+        timer_set(&d->turn, TURN_AGAIN_MS);
+    else
+        d->request = local_read_config(d->options.helper, driver_read_on_file, d);
+}
+
+static void driver_read_ask_turn(void *arg)
+{
+    struct local_driver *d = arg;
+    d->request = local_lock_config(d->options.helper, driver_read_on_turn, d);
+}
+
+/* Our own memory comes first: what is asked for may be older than what was noted. Where the other daemon that wrote it
+ * still has the file, it is about to load it. */
+static bool driver_read_is_unloaded(struct local_driver *d, const struct local_answer *a, bool same)
+{
+    if (!a->unloaded || local_identity_same(&d->loaded, &a->identity))
+        return d->unloaded && same;
+    if (a->pid != 0 && d->waits == NULL)
+        timer_set(&d->ask_again, LOCAL_LOCK_AGAIN_MS);
+    return a->pid == 0;
+}
+
+/* Who wrote it meanwhile changed its identity, perhaps with the same bytes. What he loaded lacks who was taken back since. */
+static void driver_read_take_file(struct local_driver *d, const struct local_answer *a)
+{
+    bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);
+    bool same = known || (d->file != NULL && d->file->len == a->len && memcmp(d->file->text, a->data, a->len) == 0);
+    d->identity = a->identity;
+    d->unloaded = driver_read_is_unloaded(d, a, same) || (d->took_back && !known);
+    d->took_back = false;
+    if (!known) {
+        d->version++;
+        if (!same) {
+            struct buf text = {0};
+            buf_addn(&text, a->data, a->len);
+            cfg_content_unref(d->file);
+            d->file = cfg_content_take(&text);
+        }
+    }
+    d->to->file = cfg_content_ref(d->file);
+    d->to->version = d->version;
+    d->to->loaded = a->loaded;
+    d->to->unloaded = d->unloaded;
+}
+
+/* One backend that cannot be understood keeps no other one up. */
+static void driver_read_take_backends(struct local_driver *d)
+{
+    struct error broken = {0};
+    const struct cfg_file *f = d->to->count > 0 ? cfg_content_file(d->file, &broken) : NULL;
+    for (size_t i = 0; i < d->to->count; i++) {
+        struct reading *r = &d->to->found[i];
+        r->backend.version = d->version;
+        if (f == NULL)
+            r->unreadable = broken;
+        else if (local_config_read(f, &r->backend, &r->unreadable) != 0)
+            (void)error_prefix(&r->unreadable, "reading backend %s", r->backend.name);
+    }
+}
 
 static void driver_read_finish(struct local_driver *d)
 {
     local_driver_release(d);
     d->base.events->was_read(d->base.arg, NULL);
 }
+
+static void driver_read_on_file(void *arg, const struct local_answer *a)
+{
+    struct local_driver *d = arg;
+    d->request = NULL;
+    if (a->status == LOCAL_OK) {
+        free(d->defaults_before);
+        d->defaults_before = a->error_number == 0 ? mem_strdup(a->message) : NULL;
+        driver_read_take_file(d, a);
+        driver_read_take_backends(d);
+        if (d->base.runtime)
+            driver_read_next(d);
+        else
+            driver_read_finish(d);
+        return;
+    }
+    struct error err = {0};
+    local_driver_release(d);
+    (void)error_set(&err, ERROR_RETRY, "%s", a->message);
+    d->base.events->was_read(d->base.arg, &err);
+}
+
+/* ---- who answers ---- */
 
 /* What a reading of nobody is worth, for the backends from `at` on. */
 static void driver_read_give_up(struct local_driver *d, const char *why)
@@ -22,8 +136,6 @@ static void driver_read_give_up(struct local_driver *d, const char *why)
         d->to->found[i].runtime.why = mem_strdup(why);
     driver_read_finish(d);
 }
-
-/* ---- who answers ---- */
 
 /* Another one than before a reload that nobody told the end of: it came about after all. */
 static void driver_read_find_lost_reload(struct local_driver *d)
@@ -99,8 +211,6 @@ static void driver_read_take_servers(const struct local_driver *d, struct runtim
     runtime_sort(r);
 }
 
-static void driver_read_next(struct local_driver *d);
-
 static void driver_read_on_servers(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
@@ -133,10 +243,7 @@ static void driver_read_next(struct local_driver *d)
     d->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, command, driver_read_on_servers, d);
 }
 
-void local_driver_read_running(struct local_driver *d)
+void local_driver_read_init(struct local_driver *d, struct event_base *base)
 {
-    if (d->base.runtime)
-        driver_read_next(d);
-    else
-        driver_read_finish(d);
+    timer_init(&d->turn, base, driver_read_ask_turn, d);
 }

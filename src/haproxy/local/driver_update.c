@@ -113,12 +113,7 @@ static void driver_update_on_written(void *arg, const struct local_answer *a)
         local_run_begin(&d->late, d, driver_update_on_commanded);
         return;
     }
-    if (a->status == LOCAL_REJECTED) {
-        u->news.result = UPDATE_REJECTED;
-        local_driver_rejected(d, a->message, NULL, d->writing, &u->news.error);
-    } else {
-        u->news.result = as_update[local_driver_failed(d, a, true, &u->news.error)];
-    }
+    u->news.result = as_update[local_driver_refused(d, a, NULL, d->writing, &u->news.error)];
     driver_update_tell(&d->base);
 }
 
