@@ -15,20 +15,21 @@
 #define NOTED_MAX 65536
 #define ID_SHOWN 8 /* a shorter one could be a part of anything; the API's are UUIDs */
 
-void transaction_init(struct transaction *t)
-{
-    *t = (struct transaction){.state = TRANSACTION_IDLE, .version = -1, .retry_after_ms = -1};
-}
+static void transaction_reset(struct transaction *t);
+static struct transaction_action transaction_begin(struct transaction *t);
+static struct transaction_action transaction_begun(struct transaction *t, const struct dataplane_answer *a);
+static struct transaction_action transaction_advance(struct transaction *t);
+static struct transaction_action transaction_previewed(struct transaction *t, const struct dataplane_answer *a);
+static struct transaction_action transaction_deleted(struct transaction *t, const struct dataplane_answer *a);
+static struct transaction_action transaction_list(struct transaction *t);
+static struct transaction_action transaction_listed(struct transaction *t, const struct dataplane_answer *a);
+static struct transaction_action transaction_dead_deleted(struct transaction *t, const struct dataplane_answer *a);
+static struct transaction_action transaction_fail(struct transaction *t, const struct dataplane_answer *a,
+                                                  const char *but);
+static struct transaction_action transaction_stop(struct transaction *t);
+static struct transaction_action transaction_done(struct transaction *t);
 
-void transaction_steps_free(struct transaction_step *steps, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(steps[i].path);
-        free(steps[i].body);
-        free(steps[i].what);
-    }
-    free(steps);
-}
+/* ---- ids ---- */
 
 static void free_ids(char ***ids, size_t *count)
 {
@@ -55,32 +56,179 @@ static void add_id(char ***ids, size_t *count, size_t max, const char *id)
     (*ids)[(*count)++] = mem_strdup(id);
 }
 
-static void forget_id(struct transaction *t)
+static void transaction_forget_id(struct transaction *t)
 {
     free(t->id);
     t->id = NULL;
 }
 
-static void hold(struct transaction *t)
+static void transaction_hold(struct transaction *t)
 {
     if (t->id != NULL)
         add_id(&t->held, &t->held_count, HELD_MAX, t->id);
-    forget_id(t);
+    transaction_forget_id(t);
+}
+
+/* ---- life ---- */
+
+void transaction_init(struct transaction *t)
+{
+    *t = (struct transaction){.state = TRANSACTION_IDLE, .version = -1, .retry_after_ms = -1};
+}
+
+void transaction_steps_free(struct transaction_step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(steps[i].path);
+        free(steps[i].body);
+        free(steps[i].what);
+    }
+    free(steps);
 }
 
 void transaction_fini(struct transaction *t)
 {
-    transaction_steps_free(t->steps, t->step_count);
-    free_ids(&t->dead, &t->dead_count);
+    transaction_reset(t);
     free_ids(&t->held, &t->held_count);
-    free_ids(&t->foreign, &t->foreign_count);
-    free(t->id);
-    free(t->reload_id);
-    free(t->refusal);
     free(t->noted);
     buf_fini(&t->path);
     transaction_init(t);
 }
+
+/* ---- events ---- */
+
+struct transaction_action transaction_start(struct transaction *t, int64_t version, struct transaction_step *steps,
+                                            size_t count)
+{
+    transaction_reset(t);
+    t->version = version;
+    t->steps = steps;
+    t->step_count = count;
+    return transaction_begin(t);
+}
+
+void transaction_preview_first(struct transaction *t)
+{
+    t->preview_wanted = true;
+}
+
+struct transaction_action transaction_start_preview(struct transaction *t, int64_t version)
+{
+    transaction_reset(t);
+    t->version = version;
+    t->preview_only = true;
+    return transaction_begin(t);
+}
+
+struct transaction_action transaction_start_cleanup(struct transaction *t)
+{
+    transaction_reset(t);
+    t->cleanup_only = true;
+    return transaction_list(t);
+}
+
+void transaction_abort(struct transaction *t)
+{
+    t->abort_wanted = true;
+}
+
+struct transaction_action transaction_answer(struct transaction *t, const struct dataplane_answer *a)
+{
+    switch (t->state) {
+    case TRANSACTION_BEGIN:
+        return transaction_begun(t, a);
+    case TRANSACTION_CHANGE:
+        t->change_us += a->duration_us;
+        if (t->abort_wanted)
+            return transaction_stop(t);
+        if (!transaction_is_done(a))
+            return transaction_fail(t, a, transaction_wrong_answer(a));
+        t->next_step++;
+        return transaction_advance(t);
+    case TRANSACTION_PREVIEW:
+        return transaction_previewed(t, a);
+    case TRANSACTION_COMMIT:
+        t->commit_us += a->duration_us;
+        if (!transaction_is_commit_answer(a))
+            return transaction_fail(t, a, transaction_wrong_answer(a));
+        transaction_forget_id(t);
+        free_ids(&t->held, &t->held_count); /* outdated now, and cleared with this commit */
+        t->result = TRANSACTION_COMMITTED;
+        t->version = a->version > 0 ? a->version : -1;
+        t->reload_id = mem_strdup(a->reload_id);
+        error_clear(&t->error);
+        return transaction_done(t);
+    case TRANSACTION_DELETE:
+        return transaction_deleted(t, a);
+    case TRANSACTION_LIST:
+        return transaction_listed(t, a);
+    case TRANSACTION_DELETE_DEAD:
+        return transaction_dead_deleted(t, a);
+    case TRANSACTION_IDLE:
+    case TRANSACTION_DONE:
+        break;
+    }
+    return transaction_done(t);
+}
+
+static void transaction_reset(struct transaction *t)
+{
+    transaction_steps_free(t->steps, t->step_count);
+    free_ids(&t->dead, &t->dead_count);
+    free_ids(&t->foreign, &t->foreign_count);
+    transaction_hold(t);
+    free(t->reload_id);
+    free(t->refusal);
+    struct transaction fresh = {.version = -1,
+                                .retry_after_ms = -1,
+                                .held = t->held,
+                                .held_count = t->held_count,
+                                .noted = t->noted,
+                                .result = TRANSACTION_ABORTED,
+                                .path = t->path};
+    *t = fresh;
+}
+
+/* ---- requests ---- */
+
+/* A request for that path, which ends with that id. */
+static struct transaction_action transaction_send(struct transaction *t, enum transaction_state state,
+                                                  const char *method, const char *path, const char *id)
+{
+    cleanup(mem_free_ptr) char *encoded = str_url_encode(id);
+    t->state = state;
+    buf_clear(&t->path);
+    buf_printf(&t->path, "%s%s", path, encoded);
+    return (struct transaction_action){.type = TRANSACTION_SEND, .method = method, .path = buf_str(&t->path)};
+}
+
+static struct transaction_action transaction_begin(struct transaction *t)
+{
+    cleanup(mem_free_ptr) char *version = mem_printf("%" PRId64, t->version);
+    return transaction_send(t, TRANSACTION_BEGIN, "POST", "/transactions?version=", version);
+}
+
+static struct transaction_action transaction_list(struct transaction *t)
+{
+    return transaction_send(t, TRANSACTION_LIST, "GET", "/transactions", "");
+}
+
+/* The next change, or the commit where none is left. */
+static struct transaction_action transaction_advance(struct transaction *t)
+{
+    if (t->preview_only || (t->preview_wanted && t->next_step == t->step_count))
+        return transaction_send(t, TRANSACTION_PREVIEW, "GET", "/configuration/raw?transaction_id=", t->id);
+    if (t->next_step == t->step_count)
+        return transaction_send(t, TRANSACTION_COMMIT, "PUT", "/transactions/", t->id);
+    const struct transaction_step *step = &t->steps[t->next_step];
+    cleanup(mem_free_ptr) char *path =
+        mem_printf("%s%ctransaction_id=", step->path, strchr(step->path, '?') != NULL ? '&' : '?');
+    struct transaction_action next = transaction_send(t, TRANSACTION_CHANGE, step->method, path, t->id);
+    next.body = step->body;
+    return next;
+}
+
+/* ---- the end ---- */
 
 static struct transaction_action transaction_done(struct transaction *t)
 {
@@ -88,70 +236,15 @@ static struct transaction_action transaction_done(struct transaction *t)
     return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
-static struct transaction_action send(struct transaction *t, enum transaction_state state, const char *method,
-                                      const char *body)
-{
-    t->state = state;
-    return (struct transaction_action){
-        .type = TRANSACTION_SEND, .method = method, .path = buf_str(&t->path), .body = body};
-}
-
-static void path_of_transaction(struct transaction *t, const char *id)
-{
-    cleanup(mem_free_ptr) char *encoded = str_url_encode(id);
-    buf_clear(&t->path);
-    buf_printf(&t->path, "/transactions/%s", encoded);
-}
-
-static struct transaction_action transaction_begin(struct transaction *t)
-{
-    buf_clear(&t->path);
-    buf_printf(&t->path, "/transactions?version=%" PRId64, t->version);
-    return send(t, TRANSACTION_BEGIN, "POST", NULL);
-}
-
-static struct transaction_action transaction_list(struct transaction *t)
-{
-    buf_clear(&t->path);
-    buf_add(&t->path, "/transactions");
-    return send(t, TRANSACTION_LIST, "GET", NULL);
-}
-
-static struct transaction_action preview(struct transaction *t)
-{
-    cleanup(mem_free_ptr) char *encoded = str_url_encode(t->id);
-    buf_clear(&t->path);
-    buf_printf(&t->path, "/configuration/raw?transaction_id=%s", encoded);
-    return send(t, TRANSACTION_PREVIEW, "GET", NULL);
-}
-
-/* The next change, or the commit where none is left. */
-static struct transaction_action transaction_advance(struct transaction *t)
-{
-    if (t->preview_only || (t->preview_wanted && t->next_step == t->step_count))
-        return preview(t);
-    if (t->next_step == t->step_count) {
-        path_of_transaction(t, t->id);
-        return send(t, TRANSACTION_COMMIT, "PUT", NULL);
-    }
-    const struct transaction_step *step = &t->steps[t->next_step];
-    cleanup(mem_free_ptr) char *encoded = str_url_encode(t->id);
-    buf_clear(&t->path);
-    buf_printf(&t->path, "%s%ctransaction_id=%s", step->path, strchr(step->path, '?') != NULL ? '&' : '?', encoded);
-    return send(t, TRANSACTION_CHANGE, step->method, step->body);
-}
-
 /* Deletes the open transaction, if any; the result stands already. */
-static struct transaction_action give_up(struct transaction *t)
+static struct transaction_action transaction_give_up(struct transaction *t)
 {
-    if (t->id == NULL)
-        return transaction_done(t);
-    path_of_transaction(t, t->id);
-    return send(t, TRANSACTION_DELETE, "DELETE", NULL);
+    return t->id != NULL ? transaction_send(t, TRANSACTION_DELETE, "DELETE", "/transactions/", t->id)
+                         : transaction_done(t);
 }
 
 /* "add server n1" or "begin at version 7": what the request in hand was for. */
-static char *doing_what(const struct transaction *t)
+static char *transaction_doing(const struct transaction *t)
 {
     switch (t->state) {
     case TRANSACTION_BEGIN:
@@ -176,7 +269,7 @@ static char *doing_what(const struct transaction *t)
 }
 
 /* A 400 about a dead transaction. */
-static void mark_conflict(struct transaction *t)
+static void transaction_mark_conflict(struct transaction *t)
 {
     if (t->result == TRANSACTION_CONFLICT && t->error.kind == ERROR_INVALID)
         t->error.kind = ERROR_CONFLICT;
@@ -185,26 +278,28 @@ static void mark_conflict(struct transaction *t)
 static struct transaction_action transaction_fail(struct transaction *t, const struct dataplane_answer *a,
                                                   const char *but)
 {
-    cleanup(mem_free_ptr) char *doing = doing_what(t);
+    cleanup(mem_free_ptr) char *doing = transaction_doing(t);
     t->failed_in = t->state;
     t->result = transaction_result_of(t->state, a);
     t->retry_after_ms = a->retry_after_ms;
     transaction_explain(&t->error, a, doing, but);
-    mark_conflict(t);
+    transaction_mark_conflict(t);
     if (t->state == TRANSACTION_COMMIT && transaction_is_gone(a))
-        forget_id(t); /* nothing is left to delete */
-    return give_up(t);
+        transaction_forget_id(t); /* nothing is left to delete */
+    return transaction_give_up(t);
 }
 
-static struct transaction_action stop(struct transaction *t)
+static struct transaction_action transaction_stop(struct transaction *t)
 {
     t->failed_in = t->state;
     t->result = TRANSACTION_ABORTED;
     (void)error_set(&t->error, ERROR_RETRY, "aborted before its commit, as requested");
-    return give_up(t);
+    return transaction_give_up(t);
 }
 
-static struct transaction_action begun(struct transaction *t, const struct dataplane_answer *a)
+/* ---- begin, preview, delete ---- */
+
+static struct transaction_action transaction_begun(struct transaction *t, const struct dataplane_answer *a)
 {
     t->begin_us += a->duration_us;
     struct codec_transaction got = {0};
@@ -212,10 +307,10 @@ static struct transaction_action begun(struct transaction *t, const struct datap
     if (transaction_is_success(a) && codec_read_transaction(a->body, a->body_len, &got, &why) == 0) {
         t->id = got.id;
         free(got.status);
-        return t->abort_wanted ? stop(t) : transaction_advance(t);
+        return t->abort_wanted ? transaction_stop(t) : transaction_advance(t);
     }
     if (t->abort_wanted)
-        return stop(t);
+        return transaction_stop(t);
     struct transaction_action next = transaction_fail(t, a, transaction_is_success(a) ? why.message : NULL);
     if (a->error == NULL && a->status == 500)
         t->refusal = codec_refusal(a->body, a->body_len);
@@ -224,7 +319,7 @@ static struct transaction_action begun(struct transaction *t, const struct datap
 
 /* An API that cannot show it is one to be lived with. A transaction that is dead by now has another version, or
  * none. */
-static bool knows_no_preview(const struct transaction *t, const struct dataplane_answer *a)
+static bool transaction_knows_no_preview(const struct transaction *t, const struct dataplane_answer *a)
 {
     return a->error == NULL && a->version == t->version &&
            (a->status == 400 || a->status == 404 || a->status == 405 || a->status == 422);
@@ -233,16 +328,16 @@ static bool knows_no_preview(const struct transaction *t, const struct dataplane
 static struct transaction_action transaction_previewed(struct transaction *t, const struct dataplane_answer *a)
 {
     if (t->abort_wanted) {
-        struct transaction_action next = stop(t);
+        struct transaction_action next = transaction_stop(t);
         return a->error != NULL ? transaction_done(t)
                                 : next; /* the end does not wait for an API that hangs to delete what is empty */
     }
     if (transaction_is_success(a) && a->version >= 0)
         return (struct transaction_action){.type = TRANSACTION_JUDGE};
-    if (knows_no_preview(t, a) && !t->preview_only)
+    if (transaction_knows_no_preview(t, a) && !t->preview_only)
         return transaction_judged(t, NULL);
     struct transaction_action next = transaction_fail(t, a, transaction_wrong_answer(a));
-    if (knows_no_preview(t, a))
+    if (transaction_knows_no_preview(t, a))
         t->result = TRANSACTION_PREVIEWED;
     return next;
 }
@@ -258,50 +353,36 @@ struct transaction_action transaction_judged(struct transaction *t, const char *
     error_clear(&t->error); /* of a begin before, for which there was no room: it is no word about the preview */
     if (problem != NULL)
         (void)error_set(&t->error, ERROR_INVALID, "%s", problem);
-    return give_up(t);
+    return transaction_give_up(t);
 }
 
-static struct transaction_action deleted(struct transaction *t, const struct dataplane_answer *a)
+static struct transaction_action transaction_deleted(struct transaction *t, const struct dataplane_answer *a)
 {
     t->result = transaction_result_in_hindsight(t, a);
-    mark_conflict(t);
+    transaction_mark_conflict(t);
     if (transaction_is_done(a) || transaction_is_gone(a)) {
-        forget_id(t);
+        transaction_forget_id(t);
         return transaction_done(t);
     }
     struct error why, before = t->error;
-    cleanup(mem_free_ptr) char *doing = doing_what(t);
+    cleanup(mem_free_ptr) char *doing = transaction_doing(t);
     transaction_explain(&why, a, doing, transaction_wrong_answer(a));
     (void)error_set(&t->error, before.kind, "%s; the transaction could not be deleted: %s", before.message,
                     why.message);
     t->error.http_status = before.http_status;
-    hold(t);
+    transaction_hold(t);
     return transaction_done(t);
 }
 
-static struct transaction_action next_dead(struct transaction *t)
-{
-    path_of_transaction(t, t->dead[t->next_dead]);
-    return send(t, TRANSACTION_DELETE_DEAD, "DELETE", NULL);
-}
+/* ---- what earlier runs left behind ---- */
 
-/* Another client's, open or leaked: only an operator knows. */
-static void describe_foreign(struct transaction *t, const struct codec_transaction *all, size_t count)
+void transaction_note_refusal(struct transaction *t, const char *message)
 {
-    cleanup(buf_fini) struct buf names = {0};
-    size_t foreign = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!str_eq(all[i].status, "in_progress") || has_id(t->dead, t->dead_count, all[i].id))
-            continue;
-        if (foreign++ < 3)
-            buf_printf(&names, "%s%.64s", foreign > 1 ? ", " : "", all[i].id);
-    }
-    struct error before = t->error;
-    (void)error_set(&t->error, before.kind,
-                    "%s; %zu are in progress by other clients (%s%s): they end with the next commit of any client, or "
-                    "by DELETE %s/transactions/ID",
-                    before.message, foreign, buf_str(&names), foreign > 3 ? ", ..." : "", DATAPLANE_API);
-    t->error.http_status = before.http_status;
+    char *both = mem_printf("%s\n%.*s", t->noted != NULL ? t->noted : "", CODEC_MAX_REFUSAL_BYTES, message);
+    free(t->noted);
+    t->noted = strlen(both) <= NOTED_MAX ? both : NULL;
+    if (t->noted == NULL)
+        free(both);
 }
 
 /* The file of a transaction is haproxy.cfg.ID; it is written to another first, of that name with digits behind it. */
@@ -319,16 +400,41 @@ static bool names_file_of(const char *message, const char *id)
 /* A write whose file cannot be written (a full disk) is refused with 500, and yet leaves a transaction in progress that
  * no commit ends; after 20 of them none can be begun any more. No field of the answer has the id, and the list of
  * transactions does not show their owner; but the message names the file. */
-static void hold_named(struct transaction *t, const char *refusal, const struct codec_transaction *all, size_t count)
+static void transaction_hold_named(struct transaction *t, const char *refusal, const struct codec_transaction *all,
+                                   size_t count)
 {
     for (size_t i = 0; refusal != NULL && i < count; i++)
         if (str_eq(all[i].status, "in_progress") && strlen(all[i].id) >= ID_SHOWN && names_file_of(refusal, all[i].id))
             add_id(&t->held, &t->held_count, HELD_MAX, all[i].id);
 }
 
+/* Another client's, open or leaked: only an operator knows. */
+static void transaction_describe_foreign(struct transaction *t, const struct codec_transaction *all, size_t count)
+{
+    cleanup(buf_fini) struct buf names = {0};
+    size_t foreign = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!str_eq(all[i].status, "in_progress") || has_id(t->dead, t->dead_count, all[i].id))
+            continue;
+        if (foreign++ < 3)
+            buf_printf(&names, "%s%.64s", foreign > 1 ? ", " : "", all[i].id);
+    }
+    struct error before = t->error;
+    (void)error_set(&t->error, before.kind,
+                    "%s; %zu are in progress by other clients (%s%s): they end with the next commit of any client, or "
+                    "by DELETE %s/transactions/ID",
+                    before.message, foreign, buf_str(&names), foreign > 3 ? ", ..." : "", DATAPLANE_API);
+    t->error.http_status = before.http_status;
+}
+
+static struct transaction_action transaction_delete_next(struct transaction *t)
+{
+    return transaction_send(t, TRANSACTION_DELETE_DEAD, "DELETE", "/transactions/", t->dead[t->next_dead]);
+}
+
 /* What could not be searched or deleted is for the next clean-up; what was begun by a write that failed is not cleared
  * by a commit, so it is not enough to hold it. */
-static struct transaction_action searched(struct transaction *t, bool all_gone)
+static struct transaction_action transaction_searched(struct transaction *t, bool all_gone)
 {
     if (t->refusal != NULL && !all_gone)
         transaction_note_refusal(t, t->refusal);
@@ -339,22 +445,22 @@ static struct transaction_action searched(struct transaction *t, bool all_gone)
     return transaction_done(t);
 }
 
-static struct transaction_action listed(struct transaction *t, const struct dataplane_answer *a)
+static struct transaction_action transaction_listed(struct transaction *t, const struct dataplane_answer *a)
 {
     struct codec_transaction *all = NULL;
     size_t count = 0;
     struct error why = {0};
     t->cleaned = true;
     if (t->abort_wanted)
-        return stop(t);
+        return transaction_stop(t);
     if (!transaction_is_success(a) || codec_read_transactions(a->body, a->body_len, &all, &count, &why) != 0)
         return t->cleanup_only ? transaction_fail(t, a, transaction_is_success(a) ? why.message : NULL)
-                               : searched(t, false); /* what refused us stands */
+                               : transaction_searched(t, false); /* what refused us stands */
     free_ids(&t->dead, &t->dead_count);
     t->next_dead = t->freed = 0;
     t->outlived = false;
-    hold_named(t, t->refusal, all, count);
-    hold_named(t, t->noted, all, count);
+    transaction_hold_named(t, t->refusal, all, count);
+    transaction_hold_named(t, t->noted, all, count);
     for (size_t i = 0; i < t->held_count; i++)
         add_id(&t->dead, &t->dead_count, DEAD_MAX, t->held[i]);
     for (size_t i = 0; t->refusal == NULL && i < count; i++)
@@ -370,16 +476,16 @@ static struct transaction_action listed(struct transaction *t, const struct data
         t->outlived = t->dead_count > 0;
     }
     if (no_room && t->dead_count == 0)
-        describe_foreign(t, all, count);
+        transaction_describe_foreign(t, all, count);
     codec_transactions_free(all, count);
     if (t->dead_count > 0)
-        return next_dead(t);
+        return transaction_delete_next(t);
     if (t->cleanup_only)
         t->result = TRANSACTION_CLEANED;
-    return searched(t, true);
+    return transaction_searched(t, true);
 }
 
-static void forget_held(struct transaction *t, const char *id)
+static void transaction_forget_held(struct transaction *t, const char *id)
 {
     for (size_t i = 0; i < t->held_count; i++) {
         if (str_eq(t->held[i], id)) {
@@ -390,12 +496,12 @@ static void forget_held(struct transaction *t, const char *id)
     }
 }
 
-static struct transaction_action dead_deleted(struct transaction *t, const struct dataplane_answer *a)
+static struct transaction_action transaction_dead_deleted(struct transaction *t, const struct dataplane_answer *a)
 {
     bool freed = transaction_is_done(a) || transaction_is_gone(a);
     if (freed) {
         t->freed++;
-        forget_held(t, t->dead[t->next_dead]);
+        transaction_forget_held(t, t->dead[t->next_dead]);
         if (t->outlived && !transaction_is_gone(a))
             add_id(&t->foreign, &t->foreign_count, DEAD_MAX, t->dead[t->next_dead]);
     } else if (t->cleanup_only) {
@@ -405,118 +511,17 @@ static struct transaction_action dead_deleted(struct transaction *t, const struc
     }
     bool hopeless = !freed && (a->error != NULL || a->status == 401 || a->status == 403);
     if (t->abort_wanted)
-        return stop(t);
+        return transaction_stop(t);
     if (!hopeless && ++t->next_dead < t->dead_count)
-        return next_dead(t);
+        return transaction_delete_next(t);
     bool all_gone = t->freed == t->dead_count;
     if (t->refusal != NULL)
-        return searched(t, all_gone);
+        return transaction_searched(t, all_gone);
     if (!t->cleanup_only)
         return t->freed > 0 ? transaction_begin(t) : transaction_done(t);
     if (!hopeless && t->freed > 0) {
         t->result = TRANSACTION_CLEANED;
         error_clear(&t->error);
     }
-    return searched(t, all_gone);
-}
-
-static void reset(struct transaction *t)
-{
-    transaction_steps_free(t->steps, t->step_count);
-    free_ids(&t->dead, &t->dead_count);
-    free_ids(&t->foreign, &t->foreign_count);
-    hold(t);
-    free(t->reload_id);
-    free(t->refusal);
-    struct transaction fresh = {.version = -1,
-                                .retry_after_ms = -1,
-                                .held = t->held,
-                                .held_count = t->held_count,
-                                .noted = t->noted,
-                                .result = TRANSACTION_ABORTED,
-                                .path = t->path};
-    *t = fresh;
-}
-
-struct transaction_action transaction_start(struct transaction *t, int64_t version, struct transaction_step *steps,
-                                            size_t count)
-{
-    reset(t);
-    t->version = version;
-    t->steps = steps;
-    t->step_count = count;
-    return transaction_begin(t);
-}
-
-void transaction_preview_first(struct transaction *t)
-{
-    t->preview_wanted = true;
-}
-
-struct transaction_action transaction_start_preview(struct transaction *t, int64_t version)
-{
-    reset(t);
-    t->version = version;
-    t->preview_only = true;
-    return transaction_begin(t);
-}
-
-struct transaction_action transaction_start_cleanup(struct transaction *t)
-{
-    reset(t);
-    t->cleanup_only = true;
-    return transaction_list(t);
-}
-
-void transaction_note_refusal(struct transaction *t, const char *message)
-{
-    char *both = mem_printf("%s\n%.*s", t->noted != NULL ? t->noted : "", CODEC_MAX_REFUSAL_BYTES, message);
-    free(t->noted);
-    t->noted = strlen(both) <= NOTED_MAX ? both : NULL;
-    if (t->noted == NULL)
-        free(both);
-}
-
-struct transaction_action transaction_answer(struct transaction *t, const struct dataplane_answer *a)
-{
-    switch (t->state) {
-    case TRANSACTION_BEGIN:
-        return begun(t, a);
-    case TRANSACTION_CHANGE:
-        t->change_us += a->duration_us;
-        if (t->abort_wanted)
-            return stop(t);
-        if (!transaction_is_done(a))
-            return transaction_fail(t, a, transaction_wrong_answer(a));
-        t->next_step++;
-        return transaction_advance(t);
-    case TRANSACTION_PREVIEW:
-        return transaction_previewed(t, a);
-    case TRANSACTION_COMMIT:
-        t->commit_us += a->duration_us;
-        if (!transaction_is_commit_answer(a))
-            return transaction_fail(t, a, transaction_wrong_answer(a));
-        forget_id(t);
-        free_ids(&t->held, &t->held_count); /* outdated now, and cleared with this commit */
-        t->result = TRANSACTION_COMMITTED;
-        t->version = a->version > 0 ? a->version : -1;
-        t->reload_id = mem_strdup(a->reload_id);
-        error_clear(&t->error);
-        return transaction_done(t);
-    case TRANSACTION_DELETE:
-        return deleted(t, a);
-    case TRANSACTION_LIST:
-        return listed(t, a);
-    case TRANSACTION_DELETE_DEAD:
-        return dead_deleted(t, a);
-    case TRANSACTION_IDLE:
-    case TRANSACTION_DONE:
-        break;
-    }
-    return transaction_done(t);
-}
-
-void transaction_abort(struct transaction *t)
-{
-    t->abort_wanted = true;
+    return transaction_searched(t, all_gone);
 }

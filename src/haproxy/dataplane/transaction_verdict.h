@@ -1,4 +1,4 @@
-/* What an answer means for a transaction: for haproxy/dataplane/transaction only. Pure. */
+/* What an answer of a Data Plane API means for a write. Pure. */
 #ifndef HAPROXY_DATAPLANE_TRANSACTION_VERDICT_H
 #define HAPROXY_DATAPLANE_TRANSACTION_VERDICT_H
 
