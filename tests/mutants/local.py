@@ -11,7 +11,7 @@ FILES = "haproxy/local/files.c"
 CONFIG = "haproxy/local/helper_config.c"
 PROCESS = "haproxy/local/helper_process.c"
 HELPER = "haproxy/local/helper.c"
-TALK = "haproxy/local/talk.c"
+TALK = "haproxy/local/helper_process.c"
 MESSAGE = "haproxy/local/message.c"
 
 room("local, the file", ("test_local_driver",), (
@@ -61,7 +61,7 @@ room("local, settings", ("test_settings_local",), (
 ))
 READ_CFG = "haproxy/local/config.c"
 EDIT = "haproxy/local/config_edit.c"
-LINE = "haproxy/local/config_line.c"
+LINE = "haproxy/local/config_edit.c"
 WRITE = "haproxy/local/driver_write.c"
 UPDATE = "haproxy/local/driver_update.c"
 RUN = "haproxy/local/driver_commands.c"
@@ -83,14 +83,14 @@ room("local, lines", ("test_local_config", "test_local_config_edit"), (
     Mutant("a directive is what a line looks like", EDIT, "cfg_file_is_directive(&s->lines[i]) ? NULL : ", ""),
     Mutant("HAProxy does not start while DNS is away", EDIT, "if ((fields & SERVER_ADDRESS) && e->instead[2]", "if (false && e->instead[2]"),
     Mutant("a name that was there is ours", EDIT, "(fields & SERVER_ADDRESS) && e->instead[2] != NULL && ", "(fields & SERVER_ADDRESS) && "),
-    Mutant("an operator's init-addr stands twice", LINE, "        there = str_eq(w.name, keyword);\n", ""),
+    Mutant("an operator's init-addr stands twice", LINE, "        there = there || is;\n", ""),
     Mutant("arguments of httpchk are none", READ_CFG, "!off && str_eq(option, \"httpchk\") && w->words.count > 2;", "false;"),
     Mutant("`no option` takes no check away", READ_CFG, "config_replace(&w->b->adv_check, off ? \"\" : option);", "config_replace(&w->b->adv_check, option);"),
     Mutant("blanks in front of what goes stay", LINE, "        if (!e->gone[i]) {\n            buf_addn(out, at, (size_t)(w->raw - at));", "        buf_addn(out, at, (size_t)(w->raw - at));\n        if (!e->gone[i]) {"),
     Mutant("a comment goes", LINE, "    buf_addn(out, at, (size_t)(end - at));\n}", "    (void)end;\n}"),
     Mutant("a word that contradicts stays", LINE, "if (off != NULL && str_eq(w.name, off))", "if (false)"),
     Mutant("a word that is there stands twice", LINE, "if (on != NULL && !there)", "if (on != NULL)"),
-    Mutant("the first weight counts", LINE, "else if (str_eq(w.name, keyword) && w.last > w.at && ", "else if (!there && str_eq(w.name, keyword) && w.last > w.at && "),
+    Mutant("the first weight counts", LINE, "else if (is && !only_adds && w.last > w.at && ", "else if (!there && str_eq(w.name, keyword) && w.last > w.at && "),
     Mutant("any server of that name is meant", READ_CFG, "return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);", "return n != 0 ? n : (x->line->number < y->line->number) - (x->line->number > y->line->number);"),
     Mutant("a new line has nothing of its siblings", EDIT, "if (!str_empty(s->rest))", "if (false)"),
     Mutant("a new line looks like none", EDIT, "size_t indent_len = edit_indent(s, b->last, &indent);", "size_t indent_len = edit_indent(s, s->line, &indent);"),

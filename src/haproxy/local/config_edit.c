@@ -6,10 +6,123 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/local/config.h"
-#include "haproxy/local/config_line.h"
 
 #define DEFAULT_INDENT "    "
 #define INIT_ADDRESS "last,libc,none"
+
+/* ---- one line whose words change in place ---- */
+
+/* A line as it is to be: pieces of the old one, and what stands in the place of others. */
+struct local_line {
+    const struct cfg_file_line *line;
+    struct cfg_line words;
+    bool gone[RAWCFG_MAX_WORDS];           /* with the blanks in front of it */
+    const char *instead[RAWCFG_MAX_WORDS]; /* NULL: as it stands */
+    struct buf more;                       /* each with a blank in front */
+    size_t unknown; /* the first keyword that is not known, and may take what stands behind it; 0: none */
+};
+
+static void local_line_init(struct local_line *e, const struct cfg_file_line *line)
+{
+    memset(e, 0, sizeof(*e));
+    e->line = line;
+    cfg_line_init(&e->words);
+    cfg_line_split(&e->words, line->text, line->len);
+}
+
+static void local_line_fini(struct local_line *e)
+{
+    cfg_line_fini(&e->words);
+    buf_fini(&e->more);
+}
+
+static void line_print(const struct local_line *e, struct buf *out)
+{
+    const char *at = e->line->text, *end = at + e->line->len;
+    for (size_t i = 0; i < e->words.count; i++) {
+        const struct cfg_word *w = &e->words.words[i];
+        const char *behind = w->raw + w->raw_len;
+        if (!e->gone[i]) {
+            buf_addn(out, at, (size_t)(w->raw - at));
+            if (e->instead[i] != NULL)
+                buf_add(out, e->instead[i]);
+            else
+                buf_addn(out, w->raw, w->raw_len);
+        }
+        at = behind;
+        if (i + 1 == (e->unknown != 0 ? e->unknown : e->words.count))
+            buf_addn(out, buf_str(&e->more), e->more.len);
+    }
+    buf_addn(out, at, (size_t)(end - at));
+}
+
+static bool line_is_edited(const struct local_line *e)
+{
+    bool edited = e->more.len > 0;
+    for (size_t i = 0; i < e->words.count; i++)
+        edited = edited || e->gone[i] || e->instead[i] != NULL;
+    return edited;
+}
+
+/* Adds it to ret, where it is another line now. */
+static void local_line_done(struct local_line *e, struct cfg_edits *ret)
+{
+    cleanup(buf_fini) struct buf text = {0};
+    if (!line_is_edited(e))
+        return;
+    line_print(e, &text);
+    cfg_edits_add(ret, e->line->number, CFG_EDIT_REPLACE, buf_str(&text), text.len);
+}
+
+/* ---- keywords of a line, from word `first` on ---- */
+
+static void line_drop(struct local_line *e, const struct local_word *w)
+{
+    for (size_t i = w->at; i <= w->last; i++)
+        e->gone[i] = true;
+}
+
+static struct local_word line_word(struct local_line *e, size_t at)
+{
+    const struct local_word w = local_config_word(&e->words, at);
+    if (!w.known && (e->unknown == 0 || at < e->unknown))
+        e->unknown = at;
+    return w;
+}
+
+/* Takes the words `off` out, and sees that `on` is there; either may be NULL. */
+static void local_line_set(struct local_line *e, size_t first, const char *on, const char *off)
+{
+    bool there = false;
+    for (size_t i = first; i < e->words.count;) {
+        const struct local_word w = line_word(e, i);
+        if (off != NULL && str_eq(w.name, off))
+            line_drop(e, &w);
+        there = there || (on != NULL && str_eq(w.name, on));
+        i = w.last + 1;
+    }
+    if (on != NULL && !there)
+        buf_printf(&e->more, " %s", on);
+}
+
+/* The argument of each one there is, as the last one counts. value NULL: none is to be there. only_adds: what is there
+ * stays. */
+static void local_line_value(struct local_line *e, size_t first, const char *keyword, const char *value, bool only_adds)
+{
+    bool there = false;
+    for (size_t i = first; i < e->words.count && !(there && only_adds);) {
+        const struct local_word w = line_word(e, i);
+        bool is = str_eq(w.name, keyword);
+        if (is && value == NULL)
+            line_drop(e, &w);
+        else if (is && !only_adds && w.last > w.at && !str_eq(cfg_word(&e->words, w.last), value))
+            e->instead[w.last] = value;
+        there = there || is;
+        i = w.last + 1;
+    }
+    if (value != NULL && !there)
+        buf_printf(&e->more, " %s %s", keyword, value);
+}
 
 /* ---- a server ---- */
 
@@ -30,13 +143,13 @@ static void edit_server(struct local_line *e, const struct backend_server *s, un
     if (fields & (SERVER_ADDRESS | SERVER_PORT))
         e->instead[2] = str_eq(cfg_word(&e->words, 2), place) ? NULL : place;
     if ((fields & SERVER_ADDRESS) && e->instead[2] != NULL && edit_wants_init(s))
-        local_line_add(e, 3, "init-addr", INIT_ADDRESS);
+        local_line_value(e, 3, "init-addr", INIT_ADDRESS, true);
     if (fields & SERVER_CHECK)
         local_line_set(e, 3, s->check ? "check" : NULL, s->check ? "no-check" : "check");
     if (fields & SERVER_CHECK_PORT)
-        local_line_value(e, 3, "port", s->check_port != 0 ? check_port : NULL);
+        local_line_value(e, 3, "port", s->check_port != 0 ? check_port : NULL, false);
     if (fields & SERVER_WEIGHT)
-        local_line_value(e, 3, "weight", weight);
+        local_line_value(e, 3, "weight", weight, false);
     if (fields & SERVER_BACKUP)
         local_line_set(e, 3, s->no_backup ? "no-backup" : NULL, "backup");
     if (fields & SERVER_MAINTENANCE) {
