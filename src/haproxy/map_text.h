@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct buf;
+
 struct map_entry {
     const char *key, *value; /* borrowed; no NUL behind them */
     size_t key_len, value_len;
@@ -37,5 +39,18 @@ struct map_walk {
 bool map_walk_next(struct map_walk *w, const struct map_entry **ret_a, const struct map_entry **ret_b);
 /* The same keys with the same values in the same order. */
 bool map_entries_same(const struct map_entries *a, const struct map_entries *b);
+
+/* ---- two files of a map ---- */
+
+/* `now` with the lines of `next` behind it whose key it does not have. True: nothing of `now` is missing in `next`, so
+ * that `next` itself will do; ret is empty then. */
+bool map_text_grow(const char *now, const char *next, struct buf *ret);
+
+/* Entries, by their keys; of a key that is there more than once the first ones are the same ones. Their order is none. */
+struct map_changes {
+    size_t come, go, change;
+};
+
+void map_text_compare(const char *now, const char *next, struct map_changes *ret);
 
 #endif

@@ -25,7 +25,7 @@ struct storage_foreseen *storage_foresight_add(struct storage_foresight *s, enum
 void storage_foreseen_count(struct storage_foreseen *f, const char *now, const char *next)
 {
     f->counted = true;
-    storage_map_compare(now, next, &f->entries);
+    map_text_compare(now, next, &f->entries);
 }
 
 void storage_foreseen_reload(struct storage_foreseen *f, const char *why)

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "haproxy/storage_files.h"
-#include "haproxy/storage_map.h"
+#include "haproxy/map_text.h"
 
 enum storage_effect {
     STORAGE_UNCHANGED,

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/storage_foresight.h"
-#include "haproxy/storage_map.h"
+#include "haproxy/map_text.h"
 
 static struct storage_step machine_begin(struct storage_machine *m);
 static struct storage_step machine_next(struct storage_machine *m);
@@ -365,7 +365,7 @@ static struct storage_step machine_next_put(struct storage_machine *m)
         if (add && m->was_read && m->there && !e->changed && e->good == NULL)
             storage_entry_keep(e, buf_str(&m->now), m->now.len);
         bool grows = add && f->place == STORAGE_MAP && e->present && !m->request.alone;
-        bool whole = !grows || storage_map_grow(buf_str(&m->now), f->bytes, &m->grown);
+        bool whole = !grows || map_text_grow(buf_str(&m->now), f->bytes, &m->grown);
         m->news.unfinished = m->news.unfinished || !whole;
         if (!whole && m->grown.len == m->now.len) /* it loses lines, and gains none */
             continue;

@@ -3,7 +3,7 @@
 from .mutant import Mutant, room
 
 READER = "haproxy/dataplane/reader.c"
-RUNNING = "haproxy/dataplane/reader_running.c"
+RUNNING = "haproxy/dataplane/reader.c"
 ORDER = "haproxy/cfg/servers.c"
 CODEC = "haproxy/dataplane/codec.c"
 INSTANCE_READ = "haproxy/instance_read.c"
@@ -30,8 +30,8 @@ room("reader: configuration", ("test_reader", "test_cfg_server_order"), (
     Mutant("what only the API has is absent", READER, "o->listed && o->to->found[i].backend.version >= 0;", "o->listed;"),
     Mutant("what is absent is asked for", READER, "(o->to->found[o->at].backend.exists || is_absent(o, o->at))", "o->to->found[o->at].backend.exists"),
     Mutant("versions are mixed", READER, "    if (o->step == READER_RAW || version == o->to->version)\n", "    if (true)\n"),
-    Mutant("another writer starves a reading", READER, "o->to->outdated = o->restarts >= READER_MAX_RESTARTS;", "o->to->outdated = false;"),
-    Mutant("another writer is not waited out", READER, "o->to->outdated = o->restarts >= READER_MAX_RESTARTS;", "o->to->outdated = true;"),
+    Mutant("another writer starves a reading", READER, "o->to->outdated = o->restarts >= MAX_RESTARTS;", "o->to->outdated = false;"),
+    Mutant("another writer is not waited out", READER, "o->to->outdated = o->restarts >= MAX_RESTARTS;", "o->to->outdated = true;"),
     Mutant("a reading that begins again does not count", READER, "must_begin_again(o, a->version)) {\n        o->restarts++;", "must_begin_again(o, a->version)) {"),
     Mutant("a newer backend is compared with the file", READER, "    f->backend.version = a->version;\n", "    f->backend.version = o->to->version;\n"),
     Mutant("a newer list is compared with the file", READER, "        o->listed_backends[i]->version = a->version;\n", "        o->listed_backends[i]->version = o->to->version;\n"),
@@ -63,11 +63,11 @@ room("reader: what runs", ("test_reader",), (
     Mutant("connections are never given back", RUNNING, "        dataplane_client_free(o->lanes[i].client);\n", "        (void)0;\n"),
     Mutant("a change while what runs is read is not seen", RUNNING, "a->version != o->to->version);", "false);"),
     Mutant("an answer without a version is another version", RUNNING, "(a->version >= 0 && a->version != o->to->version)", "(a->version != o->to->version)"),
-    Mutant("a writer starves what runs", RUNNING, "o->moved && o->restarts < READER_MAX_RESTARTS", "o->moved"),
+    Mutant("a writer starves what runs", RUNNING, "o->moved && o->restarts < MAX_RESTARTS", "o->moved"),
     Mutant("what is outdated is not", RUNNING, "    o->to->outdated = o->to->outdated || o->moved;\n    reader_finish(o, NULL);\n}\n\nstatic void lane_ask", "    reader_finish(o, NULL);\n}\n\nstatic void lane_ask"),
     Mutant("what runs is read again for all", RUNNING, "if (!backend_same(readout_backend(&o->known[i]), readout_backend(&o->to->found[i])))", "if (true)"),
     Mutant("what runs is read again for none", RUNNING, "if (!backend_same(readout_backend(&o->known[i]), readout_backend(&o->to->found[i])))", "if (false)"),
-    Mutant("what another process ran runs", RUNNING, "        forget_runtime(o); /* of another process, perhaps */\n", "        (void)0;\n"),
+    Mutant("what another process ran runs", RUNNING, "bool another = worker.pid != pid || worker.uptime_s < uptime_s;", "bool another = false;"),
 ))
 room("reader: what is as it was", ("test_reader",), (
     Mutant("a file at another version is as it was", READER, "&& o->to->version == o->last_version &&", "&&"),

@@ -5,12 +5,12 @@ from .mutant import Mutant, room
 ACTIONS = "haproxy/dataplane/server_actions.c"
 BACK = "haproxy/dataplane/read_back.c"
 REPLACEMENT = "haproxy/dataplane/replacement.c"
-READER = "haproxy/dataplane/reader_running.c"
+READER = "haproxy/dataplane/reader.c"
 PAYLOAD = "haproxy/dataplane/map_payload.c"
 RUN = "haproxy/dataplane/storage_run.c"
 STORAGE = "haproxy/dataplane/storage.c"
 MACHINE = "haproxy/storage_machine.c"
-COUNT = "haproxy/storage_map.c"
+COUNT = "haproxy/map_text.c"
 CHANGE = "haproxy/change.c"
 
 room("told: servers", ("test_server_actions",), (

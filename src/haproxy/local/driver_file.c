@@ -85,16 +85,6 @@ void local_driver_has_lock(struct local_driver *d)
     local_driver_go_on(d);
 }
 
-void local_driver_wait(struct local_driver *d, pid_t other)
-{
-    if (d->waits == NULL)
-        timer_set(&d->ask_again, LOCAL_LOCK_AGAIN_MS);
-    free(d->waits);
-    d->waits =
-        mem_printf("another daemon (pid %d) writes %s; this one waits until that ends", (int)other, d->options.file);
-    d->base.waits = d->waits;
-}
-
 void local_driver_release(struct local_driver *d)
 {
     enum local_reload_step step = d->reload.step;
@@ -104,6 +94,16 @@ void local_driver_release(struct local_driver *d)
 }
 
 /* ---- a request about it that failed ---- */
+
+static void local_driver_wait(struct local_driver *d, pid_t other)
+{
+    if (d->waits == NULL)
+        timer_set(&d->ask_again, LOCAL_LOCK_AGAIN_MS);
+    free(d->waits);
+    d->waits =
+        mem_printf("another daemon (pid %d) writes %s; this one waits until that ends", (int)other, d->options.file);
+    d->base.waits = d->waits;
+}
 
 enum transaction_result local_driver_failed(struct local_driver *d, const struct local_answer *a, bool wrote,
                                             struct error *err)

@@ -184,9 +184,7 @@ void local_driver_wrote(struct local_driver *d, const struct local_answer *a, st
 struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered) must_check;
 /* The file with these edits. */
 struct cfg_content *local_driver_text(struct local_driver *d, const struct cfg_edits *edits) must_check;
-/* Another daemon has the file: its owner is called when to go on. */
-void local_driver_wait(struct local_driver *d, pid_t other);
-void local_driver_has_lock(struct local_driver *d); /* and waits no more */
+void local_driver_has_lock(struct local_driver *d); /* and waits no more for another daemon that had it */
 /* Where daemons take turns: another one may have the file, unless something of this one is under way that needs it. */
 void local_driver_release(struct local_driver *d);
 /* Of a request about the file that did not go well. wrote: it might have. */

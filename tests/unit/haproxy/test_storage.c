@@ -1,7 +1,7 @@
-/* src/haproxy/dataplane/storage and storage_map: every request for a storage, and what it leaves behind. */
+/* src/haproxy/dataplane/storage and map_text: every request for a storage, and what it leaves behind. */
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/storage.h"
-#include "haproxy/storage_map.h"
+#include "haproxy/map_text.h"
 
 #include "../certs.h"
 
@@ -686,7 +686,7 @@ static const struct {
 TEST_EACH(maps_grow, array_len(grows))
 {
     cleanup(buf_fini) struct buf grown = {0};
-    bool will_do = storage_map_grow(grows[_i].now, grows[_i].next, &grown);
+    bool will_do = map_text_grow(grows[_i].now, grows[_i].next, &grown);
     ck_assert_int_eq(will_do, grows[_i].grown == NULL);
     if (!will_do)
         ck_assert_str_eq(buf_str(&grown), grows[_i].grown);

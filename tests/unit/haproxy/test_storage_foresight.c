@@ -24,7 +24,7 @@ static const struct {
 TEST_EACH(entries, sizeof(maps) / sizeof(maps[0]))
 {
     struct map_changes is;
-    storage_map_compare(maps[_i].now, maps[_i].next, &is);
+    map_text_compare(maps[_i].now, maps[_i].next, &is);
     ck_assert_uint_eq(is.come, maps[_i].expected.come);
     ck_assert_uint_eq(is.go, maps[_i].expected.go);
     ck_assert_uint_eq(is.change, maps[_i].expected.change);
