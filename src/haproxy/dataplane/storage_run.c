@@ -29,19 +29,6 @@ void storage_run_fini(struct storage_run *r)
     storage_run_init(r);
 }
 
-static struct storage_action storage_run_get(struct storage_run *r, enum storage_run_state state)
-{
-    r->state = state;
-    return (struct storage_action){.send = true, .method = "GET", .path = buf_str(&r->path)};
-}
-
-static struct storage_action storage_run_read(struct storage_run *r, enum storage_run_state state)
-{
-    buf_clear(&r->path);
-    buf_add(&r->path, r->place);
-    return storage_run_get(r, state);
-}
-
 /* Where the API is told of it. A certificate is stored once more. */
 static void storage_run_path(const struct storage_file *f, struct buf *ret)
 {
@@ -58,11 +45,24 @@ void storage_run_print(const struct storage_file *f, struct buf *ret)
     buf_add(ret, "\n");
 }
 
-static struct storage_action storage_run_put(struct storage_run *r, const char *type, const char *body, size_t len)
+static struct storage_action storage_run_send(struct storage_run *r, enum storage_run_state state)
 {
-    r->state = STORAGE_RUN_TELL;
-    return (struct storage_action){
-        .send = true, .method = "PUT", .path = buf_str(&r->path), .type = type, .body = body, .body_len = len};
+    const struct storage_file *f = r->file;
+    bool map = f->place == STORAGE_MAP;
+    r->state = state;
+    buf_clear(&r->path);
+    if (state == STORAGE_RUN_LOOK || state == STORAGE_RUN_READ)
+        buf_add(&r->path, r->place);
+    else
+        storage_run_path(f, &r->path);
+    if (state != STORAGE_RUN_TELL)
+        return (struct storage_action){.send = true, .method = "GET", .path = buf_str(&r->path)};
+    return (struct storage_action){.send = true,
+                                   .method = "PUT",
+                                   .path = buf_str(&r->path),
+                                   .type = map ? NULL : "text/plain",
+                                   .body = map ? buf_str(&r->body) : f->bytes,
+                                   .body_len = map ? r->body.len : f->len};
 }
 
 static struct storage_action storage_run_done(struct storage_run *r)
@@ -80,18 +80,6 @@ static struct storage_action storage_run_refuse(struct storage_run *r, const cha
 }
 
 /* ---- a map ---- */
-
-static struct storage_action storage_run_start_map(struct storage_run *r, const struct storage_file *f)
-{
-    r->place = mem_printf("/runtime/maps/%s/entries", f->stored);
-    if (r->asks)
-        return storage_run_read(r, STORAGE_RUN_LOOK);
-    map_entries_read(&r->entries, f->bytes);
-    storage_run_path(f, &r->path);
-    if (map_payload_print(&r->entries, &r->body, &r->why) != 0)
-        return storage_run_done(r);
-    return storage_run_put(r, NULL, buf_str(&r->body), r->body.len);
-}
 
 static int storage_run_compare_map(const struct storage_run *r, const struct dataplane_answer *a, struct error *err)
 {
@@ -119,12 +107,6 @@ static int storage_run_compare_map(const struct storage_run *r, const struct dat
 
 /* ---- a certificate ---- */
 
-static struct storage_action storage_run_stored(struct storage_run *r)
-{
-    storage_run_path(r->file, &r->path);
-    return storage_run_get(r, STORAGE_RUN_FIND);
-}
-
 static struct storage_action storage_run_found(struct storage_run *r, const struct dataplane_answer *a)
 {
     static const char what[] = "the certificate";
@@ -135,14 +117,7 @@ static struct storage_action storage_run_found(struct storage_run *r, const stru
         return storage_run_done(r);
     cleanup(mem_free_ptr) char *name = str_url_encode(file);
     r->place = mem_printf("/runtime/ssl_certs/%s", name);
-    return storage_run_read(r, STORAGE_RUN_LOOK);
-}
-
-static struct storage_action storage_run_tell_certificate(struct storage_run *r)
-{
-    buf_clear(&r->path);
-    storage_run_path(r->file, &r->path);
-    return storage_run_put(r, "text/plain", r->file->bytes, r->file->len);
+    return storage_run_send(r, STORAGE_RUN_LOOK);
 }
 
 static int storage_run_compare_certificate(const struct storage_run *r, const struct dataplane_answer *a,
@@ -177,7 +152,15 @@ struct storage_action storage_run_start(struct storage_run *r, const struct stor
     storage_run_fini(r);
     r->file = f;
     r->asks = asks;
-    return f->place == STORAGE_MAP ? storage_run_start_map(r, f) : storage_run_stored(r);
+    if (f->place != STORAGE_MAP)
+        return storage_run_send(r, STORAGE_RUN_FIND);
+    r->place = mem_printf("/runtime/maps/%s/entries", f->stored);
+    if (asks)
+        return storage_run_send(r, STORAGE_RUN_LOOK);
+    map_entries_read(&r->entries, f->bytes);
+    if (map_payload_print(&r->entries, &r->body, &r->why) != 0)
+        return storage_run_done(r);
+    return storage_run_send(r, STORAGE_RUN_TELL);
 }
 
 static struct storage_action storage_run_failed(struct storage_run *r, const struct dataplane_answer *a)
@@ -201,9 +184,9 @@ struct storage_action storage_run_answer(struct storage_run *r, const struct dat
     case STORAGE_RUN_FIND:
         return storage_run_found(r, a);
     case STORAGE_RUN_LOOK:
-        return r->asks ? storage_run_done(r) : storage_run_tell_certificate(r);
+        return r->asks ? storage_run_done(r) : storage_run_send(r, STORAGE_RUN_TELL);
     case STORAGE_RUN_TELL:
-        return a->reload_id == NULL ? storage_run_read(r, STORAGE_RUN_READ)
+        return a->reload_id == NULL ? storage_run_send(r, STORAGE_RUN_READ)
                                     : storage_run_refuse(r, "HAProxy did not take it from the Data Plane API");
     case STORAGE_RUN_READ:
         (void)(r->file->place == STORAGE_MAP ? storage_run_compare_map(r, a, &r->why)
