@@ -23,7 +23,7 @@ room("local, the file", ("test_local_driver",), (
     Mutant("a write is no new version", "haproxy/local/driver_file.c", "    d->unloaded = true;\n    d->version++;\n", "    d->unloaded = true;\n"),
     Mutant("the same file is another version", "haproxy/local/driver_read.c", "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = false;"),
     Mutant("what somebody wrote is not seen", "haproxy/local/driver_read.c", "bool known = d->file != NULL && local_identity_same(&d->identity, &a->identity);", "bool known = d->file != NULL;"),
-    Mutant("HAProxy's own words are told", "haproxy/local/driver_file.c", "validation_text_of_program(a->message, d->options.file, edits)", "mem_strdup(said)"),
+    Mutant("HAProxy's own words are told", "haproxy/local/driver_file.c", "validation_text_of_program(a->message, d->options.file, edits)", "mem_strdup(a->message)"),
     Mutant("a command that HAProxy refuses is done", DRIVER, "a->status == LOCAL_OK && cli_read_done(a->data, &err) == 0", "a->status == LOCAL_OK"),
 ))
 room("local, reloads", ("test_local_driver",), (

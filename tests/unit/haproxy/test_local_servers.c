@@ -295,6 +295,11 @@ TEST(what_cannot_be_without_a_reload_has_one)
     (void)reload_ends();
     read_it();
     ck_assert(row_of("n1") != NULL && row_of("n1")->weight == 3);
+    reloads = true; /* for another reason, which its owner knows */
+    const struct change go = change_of(CHANGE_REMOVE_SERVER, &n1);
+    ck_assert_int_eq(write_changes(&go, 1), TRANSACTION_COMMITTED);
+    ck_assert(last.reload_id != NULL && last.reload_why == NULL);
+    ck_assert_int_eq(reload_ends(), RELOAD_DONE);
 }
 
 /* Not one of several, and nothing of it is left for the next write. */

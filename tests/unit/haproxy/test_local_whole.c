@@ -138,6 +138,7 @@ TEST(what_somebody_wrote_meanwhile_is_not_told)
     assert_file_is(theirs);
     read_it();
     ck_assert_int_eq(row_of("s1")->weight, 1);
+    ck_assert(!readout.unloaded); /* nobody was taken back */
 }
 
 /* ---- without `haproxy -c` */
