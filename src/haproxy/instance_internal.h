@@ -2,7 +2,7 @@
  * The inside of an instance, for its own files: instance.c (what is next), instance_read.c (what was read, and what it
  * means), instance_write.c (transactions), instance_update.c (runtime updates), instance_command.c (runtime commands),
  * instance_reload.c (reloads), instance_served.c (what HAProxy serves), instance_report.c (log, history). Decisions are parts with their own functions:
- * haproxy/guard, pace, reload, verification, commands. What is done, the driver does (haproxy/driver), and tells it.
+ * haproxy/guard, pace, reload_poll, verification, commands. What is done, the driver does (haproxy/driver), and tells it.
  */
 #ifndef HAPROXY_INSTANCE_INTERNAL_H
 #define HAPROXY_INSTANCE_INTERNAL_H
@@ -15,7 +15,7 @@
 #include "haproxy/instance.h"
 #include "haproxy/pace.h"
 #include "haproxy/readout.h"
-#include "haproxy/reload.h"
+#include "haproxy/reload_poll.h"
 #include "host/timer.h"
 #include "report/telemetry.h"
 
