@@ -26,6 +26,7 @@ KEEP = "configuration/keep.c"
 LOCKOUT = "configuration/lockout.c"
 TEXT = "haproxy/validation_text.c"
 READ = "haproxy/instance_read.c"
+RELOAD = "haproxy/instance_reload.c"
 PACE = "haproxy/pace.c"
 
 room("configuration, its settings", ("test_config_source", "test_settings"), (
@@ -384,22 +385,22 @@ room("configuration, when it is tried again", ("test_retry", "test_target", "tes
     Mutant("how many more lines differ is not said", TARGET, "log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,", "log_if(false,"),
 ))
 room("configuration, a write that failed", ("test_instance_replace",), (
-    Mutant("a problem is resolved by waiting", "haproxy/instance_write.c", "(!all.failed && in->pace", "(in->pace"),
+    Mutant("a problem is resolved by waiting", "haproxy/instance.c", "(!all.failed && in->pace", "(in->pace"),
 ))
 room("configuration, a write that was interrupted", ("test_instance_reload",), (
     Mutant("a process is as old as it said a while ago", READ, "in->read_began_ms >= when_ms +", "clock_mono_ms() >= when_ms +"),
-    Mutant("what was written and not loaded is taken for running", READ, "!in->readout.unloaded)\n        return;", "!in->readout.unloaded || in->version > 0)\n        return;"),
-    Mutant("what is loaded is loaded at each reading", READ, "in->reload.state == RELOAD_PENDING || !in->readout.unloaded)", "in->reload.state == RELOAD_PENDING)"),
+    Mutant("what was written and not loaded is taken for running", READ, "if (found->unloaded && ", "if (false && "),
+    Mutant("what is loaded is loaded at each reading", READ, "if (found->unloaded && ", "if ("),
 ))
 room("configuration, the worker before a reload", ("test_engine_verification",), (
-    Mutant("an old worker's answer is the end of a reload", READ, "    if (instance_old_worker_answers(in))\n        return;\n", ""),
-    Mutant("an old worker is waited for without end", READ, "end->readings++ >= OLD_WORKER_REREADS)", "false)"),
+    Mutant("an old worker's answer is the end of a reload", RELOAD, "if (!end->waits || instance_old_worker_answers(in))", "if (!end->waits)"),
+    Mutant("an old worker is waited for without end", RELOAD, "end->readings++ >= OLD_WORKER_REREADS)", "false)"),
 ))
 room("configuration, reloads", ("test_instance",), (
-    Mutant("it is known at once how reloads ended", "haproxy/instance_reload.c", "    else if (in->last_reload.known)\n        ENGINES_DO(in, reloads_known);", "    else\n        ENGINES_DO(in, reloads_known);"),
-    Mutant("what a reload before the start loaded is not read", "haproxy/instance_reload.c", "    if (first && in->last_reload.known && in->last_reload.polls > 0)", "    if (false)"),
-    Mutant("what the API forgot was refused", "haproxy/instance_reload.c", "ENGINES_DO(in, reload_failed, lost);", "ENGINES_DO(in, reload_failed, false);"),
-    Mutant("no reload is ever refused", "haproxy/instance_reload.c", "instance_reload_failed(in, &r->error, false, false);", "instance_reload_failed(in, &r->error, true, false);"),
+    Mutant("it is known at once how reloads ended", RELOAD, "    else if (last->known)\n        ENGINES_DO(in, reloads_known);", "    else\n        ENGINES_DO(in, reloads_known);"),
+    Mutant("what a reload before the start loaded is not read", RELOAD, "    if (!last->again && last->known && last->polls > 0)", "    if (false)"),
+    Mutant("what the API forgot was refused", RELOAD, "ENGINES_DO(in, reload_failed, lost);", "ENGINES_DO(in, reload_failed, false);"),
+    Mutant("no reload is ever refused", RELOAD, "instance_reload_failed(in, &r->error, false, false);", "instance_reload_failed(in, &r->error, true, false);"),
 ))
 room("configuration, pauses", ("test_pace",), (
     Mutant("conflicts keep new bytes waiting", PACE, "p->quiet_until_ms = p->failed_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;", "p->quiet_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;"),
@@ -421,9 +422,9 @@ room("configuration, files where nothing may be written", ("test_target_files",)
     Mutant("a dry run stores", TARGET, "(!c->options.dry_run || part == STORAGE_CHECK)", "true"),
 ))
 room("configuration, what a write reads", ("test_instance_replace",), (
-    Mutant("the file is as it was before the write", "haproxy/instance_replace.c", "in->fresh ? cfg_content_ref(r->file) : NULL;", "in->fresh ? cfg_content_ref(in->readout.before) : NULL;"),
-    Mutant("lines of the servers engine are not read again", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "instance_wrote_next(in, r->version);"),
-    Mutant("a write that follows another one's is a reading", "haproxy/instance_replace.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "(instance_wrote_next(in, r->version) || true) && in->backend_count == 0;"),
+    Mutant("the file is as it was before the write", "haproxy/instance_write.c", "in->fresh ? cfg_content_ref(r->file) : NULL;", "in->fresh ? cfg_content_ref(in->readout.before) : NULL;"),
+    Mutant("lines of the servers engine are not read again", "haproxy/instance_write.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "instance_wrote_next(in, r->version);"),
+    Mutant("a write that follows another one's is a reading", "haproxy/instance_write.c", "instance_wrote_next(in, r->version) && in->backend_count == 0;", "(instance_wrote_next(in, r->version) || true) && in->backend_count == 0;"),
     Mutant("another meaning is known on the next HAProxy", "haproxy/dataplane/driver_file.c", "if (problem == NULL)\n        cfg_content_wrote", "cfg_content_wrote"),
     Mutant("what was written elsewhere is what was written here", "haproxy/dataplane/driver_file.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (known != NULL) {\n        (void)head;"),
     Mutant("each HAProxy's file is compared", "haproxy/dataplane/driver_file.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (false) {\n        (void)head;"),

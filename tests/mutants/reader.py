@@ -7,7 +7,7 @@ RUNNING = "haproxy/dataplane/reader_running.c"
 ORDER = "haproxy/cfg/servers.c"
 CODEC = "haproxy/dataplane/codec.c"
 INSTANCE_READ = "haproxy/instance_read.c"
-INSTANCE_WRITE = "haproxy/instance_write.c"
+INSTANCE = "haproxy/instance.c"
 SHARED = "base/shared_text.c"
 
 room("reader: configuration", ("test_reader", "test_cfg_server_order"), (
@@ -93,7 +93,7 @@ room("readings that know what was", ("test_engine_backends", "test_instance_guar
     Mutant("what the API makes of a file is never asked again", INSTANCE_READ, "|| in->as_last >= READINGS_AS_LAST;", ";"),
     Mutant("what the API makes of a file is asked each time", INSTANCE_READ, "bool all = in->backend_count < MANY_BACKENDS ||", "bool all = true ||"),
     Mutant("another API makes the same of a file", INSTANCE_READ, "        in->backends[i].as_read = false; /*", "        (void)0; /*"),
-    Mutant("a large file is kept", INSTANCE_WRITE, "file != NULL && file->len >= in->large_file_bytes;", "false;"),
-    Mutant("a large file that is not there needs no review", INSTANCE_WRITE, "if (all.transaction && in->file_let_go &&", "if (false &&"),
-    Mutant("a large file that is needed is let go again", INSTANCE_WRITE, "(large && !in->file_needed)", "large"),
+    Mutant("a large file is kept", INSTANCE_READ, "file != NULL && file->len >= in->large_file_bytes;", "false;"),
+    Mutant("a large file that is not there needs no review", INSTANCE, "if (all.transaction && in->file_let_go &&", "if (false &&"),
+    Mutant("a large file that is needed is let go again", INSTANCE_READ, "(large && !in->file_needed)", "large"),
 ))
