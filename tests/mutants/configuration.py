@@ -198,7 +198,7 @@ room("configuration, whose server lines they are", ("test_keep", "test_configura
     Mutant("a conditional decides about the backend", KEEP, "const struct cfg_file_line *line = s->line; line", "const struct cfg_file_line *line = s->lines; line"),
     Mutant("they stand in what decides about the next section", "haproxy/cfg/file.c", "        if (!cfg_file_is_directive(&s->lines[i]))\n            return &s->lines[i];", "        return &s->lines[i];"),
     Mutant("they stand before the backend's own lines", KEEP, "*last = cfg_file_last_own_line(s);", "*last = s->line;"),
-    Mutant("numbers are those of what was sent", "haproxy/validation_text.c", "    if (edits != NULL)\n", "    if (false)\n"),
+    Mutant("numbers are those of what was sent", "haproxy/validation_text.c", "if (line > 0 && !others && !rewritten && edits != NULL)", "if (false)"),
 ))
 room("configuration, who would be locked out", ("test_lockout",), (
     Mutant("the login may go", LOCKOUT, "    if (login->user != NULL)\n        lockout_check_users", "    if (login->user == NULL)\n        lockout_check_users"),
@@ -243,8 +243,8 @@ room("configuration, the write", ("test_replacement", "test_validation_text"), (
     Mutant("what was loaded is taken for unloaded", REPLACEMENT, "return memmem(head, len, mark, strlen(mark)) != NULL;", "return memmem(head, len, \"is loaded by\", 12) != NULL;"),
     Mutant("the write is loaded at once", REPLACEMENT, '"only_validate" : "skip_reload"', '"only_validate" : "force_reload"'),
     Mutant("lines of the file as the API writes it are the user's", REPLACEMENT, "r->request.edits, !validates);", "r->request.edits, false);"),
-    Mutant("the line is not named", TEXT, "        else if (line > 0)\n            validation_say_line", "        else if (false)\n            validation_say_line"),
-    Mutant("what says nothing is shown", TEXT, "if (validation_says_nothing(says) || !text_list_next(&all))\n            continue;\n        if (line > 0 && rewritten)", "if (!text_list_next(&all))\n            continue;\n        if (line > 0 && rewritten)"),
+    Mutant("the line is not named", TEXT, "        else if (line > 0)\n            buf_printf", "        else if (false)\n            buf_printf"),
+    Mutant("what says nothing is shown", TEXT, "if (says_nothing || ", "if ((says_nothing && false) || "),
 ))
 room("configuration, files beside it", ("test_storage",), (
     Mutant("what may have gone back is as it was", "haproxy/dataplane/storage.c", "    if (s->state == STORAGE_WRITE)\n", "    if (s->state == STORAGE_WRITE && s->request.part != STORAGE_BACK)\n"),
