@@ -24,12 +24,9 @@ static const char *const kinds[] = {
 
 /* ---- parsing ---- */
 
-static void add_line(struct cfg_file *f, size_t *room, struct cfg_file_line line)
+static void add_line(struct cfg_file *f, struct cfg_file_line line)
 {
-    if (f->line_count == *room) {
-        *room = *room * 2 + 64;
-        f->lines = mem_resize(f->lines, *room, sizeof(f->lines[0]));
-    }
+    f->lines = mem_one_more(f->lines, f->line_count, sizeof(f->lines[0]));
     f->lines[f->line_count++] = line;
 }
 
@@ -89,7 +86,7 @@ static bool begins_section(const char *word, size_t len)
     return false;
 }
 
-static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, struct cfg_file_line line)
+static void take_line(struct cfg_file *f, struct cfg_line *words, struct cfg_file_line line)
 {
     bool carriage_return = line.end_len > 0 && line.text[line.len] == '\r';
     if (line.len + carriage_return >= CFGFILE_LINE_MAX_BYTES && f->too_long == 0)
@@ -111,7 +108,7 @@ static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, 
     /* Most lines need no splitting: a word and a blank, so often, are too few for more words than HAProxy takes. */
     if (line.plain != NULL && line.plain_len <= 2 * CFGFILE_WORDS_MAX && !begins_section(line.plain, first)) {
         if (line.plain_len > 0)
-            add_line(f, room, line);
+            add_line(f, line);
         return;
     }
     cfg_line_split(words, line.text, line.len);
@@ -121,7 +118,7 @@ static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, 
         f->wordy = line.number;
     else if (words->broken && f->broken == 0)
         f->broken = line.number;
-    add_line(f, room, line);
+    add_line(f, line);
     if (begins_section(cfg_word(words, 0), strlen(cfg_word(words, 0)))) {
         /* `line` is its number among the lines for now: they move. */
         f->sections = mem_one_more(f->sections, f->section_count, sizeof(f->sections[0]));
@@ -194,11 +191,10 @@ void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, con
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     struct cfg_file_line line = {0};
-    size_t room = 0;
     *f = (struct cfg_file){.text = text, .len = len, .version = -1, .before = before};
     cfg_line_init(&words);
     while (f->line_count <= LINES_MAX && cfg_file_next(f, &line))
-        take_line(f, &room, &words, line);
+        take_line(f, &words, line);
     f->too_many = f->line_count > LINES_MAX;
     int depth = 0;
     for (size_t i = 0; i < f->line_count; i++) {
@@ -351,6 +347,30 @@ char *cfg_file_problem(const struct cfg_file *f)
 const char *cfg_file_name(const struct cfg_file_section *s)
 {
     return s->given_name != NULL ? s->given_name : s->name;
+}
+
+int cfg_file_section_order(const struct cfg_file_section *a, const struct cfg_file_section *b)
+{
+    int n = strcmp(a->kind, b->kind);
+    return n != 0 ? n : strcmp(cfg_file_name(a), cfg_file_name(b));
+}
+
+static int order_of_sections(const void *a, const void *b)
+{
+    const struct cfg_file_section *x = *(const struct cfg_file_section *const *)a;
+    const struct cfg_file_section *y = *(const struct cfg_file_section *const *)b;
+    int n = cfg_file_section_order(x, y);
+    return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
+}
+
+const struct cfg_file_section **cfg_file_ordered_sections(const struct cfg_file *f)
+{
+    const struct cfg_file_section **list = mem_array(f->section_count, sizeof(*list));
+    for (size_t i = 0; i < f->section_count; i++)
+        list[i] = &f->sections[i];
+    if (f->section_count > 1)
+        qsort(list, f->section_count, sizeof(*list), order_of_sections);
+    return list;
 }
 
 bool cfg_file_is_proxy(const char *kind)

@@ -339,17 +339,6 @@ static char *server_reason(struct walk *w)
     return cfg_server_problem(l, yyjson_doc_get_root(doc));
 }
 
-static void forget_unsupported(struct backend *b)
-{
-    for (size_t i = 0; i < b->unsupported_count; i++) {
-        free(b->unsupported[i].text);
-        free(b->unsupported[i].reason);
-    }
-    free(b->unsupported);
-    b->unsupported = NULL;
-    b->unsupported_count = 0;
-}
-
 static void walk_fini(struct walk *w)
 {
     free(w->shown);
@@ -395,7 +384,7 @@ static void check_section(struct walk *w, const struct cfg_file_section *s, unsi
 
 int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct error *err)
 {
-    forget_unsupported(b);
+    backend_forget_unsupported(b);
     cleanup(walk_fini) struct walk w;
     const struct cfg_file_section *own = cfg_file_backend(f, b->name), *last = own;
     w = (struct walk){.b = b, .shown = mem_array(b->server_count, sizeof(*w.shown))};
@@ -413,7 +402,8 @@ int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct err
     cfg_inherit_apply(last, b);
     b->takes_no_weights = own != NULL && !backend_algorithm_is_dynamic(cfg_inherit_balance(own, &w.words));
     if (f->version >= 0 && b->version >= 0 && f->version != b->version) {
-        forget_unsupported(b); /* after a failed reload the file is the last good one, and the API's view is another */
+        backend_forget_unsupported(
+            b); /* after a failed reload the file is the last good one, and the API's view is another */
         return 0;
     }
     if (own == NULL)
