@@ -208,13 +208,8 @@ void instance_take_last_reload(struct instance *in, const struct reload_history 
 void instance_ask_last_reload_again(struct instance *in);
 
 /* ---- instance_write.c */
-struct write_failure {
-    enum transaction_result result;
-    const struct error *error;
-    int64_t retry_after_ms;
-    bool gone_at_commit;
-};
-void instance_write_failed(struct instance *in, const struct write_failure *f);
+void instance_write_failed(struct instance *in, enum transaction_result result, const struct error *err,
+                           int64_t retry_after_ms);
 void instance_write_succeeded(struct instance *in);
 /* Of the engines that want one, for changes of their own; none of them does: an empty commit. */
 void instance_write_transaction(struct instance *in);

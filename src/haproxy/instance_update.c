@@ -96,10 +96,8 @@ static void instance_update_failed(struct instance *in, const struct updated *u)
                                                              [UPDATE_UNAUTHORIZED] = TRANSACTION_UNAUTHORIZED,
                                                              [UPDATE_UNKNOWN] = TRANSACTION_UNKNOWN,
                                                              [UPDATE_UNAVAILABLE] = TRANSACTION_UNAVAILABLE};
-    const struct write_failure f = {
-        .result = as_transaction[u->result], .error = &u->error, .retry_after_ms = u->retry_after_ms};
     instance_outdated(in);
-    instance_write_failed(in, &f);
+    instance_write_failed(in, as_transaction[u->result], &u->error, u->retry_after_ms);
 }
 
 void instance_take_update(struct instance *in, const struct updated *u)

@@ -67,26 +67,25 @@ char *instance_judge(void *arg, const char *text, size_t len, bool previews)
 
 static void instance_preview_failed(struct instance *in, const struct written *w)
 {
-    const struct write_failure f = {.result = w->result, .error = &w->error, .retry_after_ms = w->retry_after_ms};
-    if (f.result == TRANSACTION_CONFLICT)
+    if (w->result == TRANSACTION_CONFLICT)
         instance_outdated(in);
     /* At shutdown nothing is saved in a file that has not passed: no more readings are needed. */
-    if (f.result == TRANSACTION_ABORTED)
+    if (w->result == TRANSACTION_ABORTED)
         in->last_updated = in->read_at_end = true;
-    if (f.result != TRANSACTION_LIMIT && f.result != TRANSACTION_REJECTED) {
-        instance_write_failed(in, &f);
+    if (w->result != TRANSACTION_LIMIT && w->result != TRANSACTION_REJECTED) {
+        instance_write_failed(in, w->result, &w->error, w->retry_after_ms);
         return;
     }
     /* No room to make sure: what needs none goes on. */
-    if (f.result == TRANSACTION_LIMIT && in->guard.unsure == in->version) {
+    if (w->result == TRANSACTION_LIMIT && in->guard.unsure == in->version) {
         guard_pass(&in->guard, in->version);
         return;
     }
     /* What needs no write goes on. */
-    in->no_preview = f.result == TRANSACTION_LIMIT;
+    in->no_preview = w->result == TRANSACTION_LIMIT;
     pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->pace.backoff));
     pace_write_failed(&in->pace);
-    instance_problem(in, "cannot preview what a write would do to haproxy.cfg", f.error);
+    instance_problem(in, "cannot preview what a write would do to haproxy.cfg", &w->error);
 }
 
 static void instance_judge_preview(struct instance *in, const struct written *w)
@@ -196,12 +195,12 @@ static void instance_write_committed(struct instance *in, const struct written *
 
 static void instance_transaction_failed(struct instance *in, const struct written *w)
 {
-    const struct write_failure f = {.result = w->result,
-                                    .error = &w->error,
-                                    .retry_after_ms = w->retry_after_ms,
-                                    .gone_at_commit = w->gone_at_commit};
     ENGINES_DO(in, not_committed);
-    instance_write_failed(in, &f);
+    /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does that on
+     * a connection that was kept. */
+    if (w->result == TRANSACTION_CONFLICT && w->gone_at_commit)
+        instance_must_reload(in);
+    instance_write_failed(in, w->result, &w->error, w->retry_after_ms);
 }
 
 void instance_take_cleaning(struct instance *in, const struct written *w)
@@ -232,13 +231,6 @@ void instance_take_transaction(struct instance *in, const struct written *w)
 
 /* ---- what failed ---- */
 
-static void instance_wait_after(struct instance *in, const struct write_failure *f, const char *what)
-{
-    pace_pause(&in->pace, f->result != TRANSACTION_UNKNOWN, f->retry_after_ms, clock_mono_ms());
-    pace_write_failed(&in->pace);
-    instance_problem(in, what, f->error);
-}
-
 static void instance_rejected(struct instance *in, const struct error *err)
 {
     static const char what[] = "HAProxy rejected the change; haproxy.cfg is unchanged";
@@ -257,38 +249,36 @@ static void instance_rejected(struct instance *in, const struct error *err)
     instance_problem(in, what, err);
 }
 
-void instance_write_failed(struct instance *in, const struct write_failure *f)
+void instance_write_failed(struct instance *in, enum transaction_result result, const struct error *err,
+                           int64_t retry_after_ms)
 {
     const struct driver *d = instance_driver(in);
-    switch (f->result) {
+    const char *what = NULL; /* of what nothing is sent after for a while */
+    switch (result) {
     case TRANSACTION_CONFLICT:
-        /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does
-         * that on a connection that was kept. */
-        if (f->gone_at_commit)
-            instance_must_reload(in);
         if (pace_conflict(&in->pace, clock_mono_ms()))
             log_info(in->options.log, "another writer changed HAProxy's configuration; reading it again",
-                     log_str("target", instance_url(in)), log_str("error", f->error->message));
+                     log_str("target", instance_url(in)), log_str("error", err->message));
         else
-            instance_problem(in, "another writer keeps changing HAProxy's configuration", f->error);
+            instance_problem(in, "another writer keeps changing HAProxy's configuration", err);
         break;
     case TRANSACTION_REJECTED:
-        instance_rejected(in, f->error);
+        instance_rejected(in, err);
         break;
     case TRANSACTION_LIMIT: /* transactions wait; what needs none does not */
-        pace_wait_for_room(&in->pace, f->retry_after_ms, clock_mono_ms());
-        instance_problem(in, "the Data Plane API has too many open transactions of other clients", f->error);
+        pace_wait_for_room(&in->pace, retry_after_ms, clock_mono_ms());
+        instance_problem(in, "the Data Plane API has too many open transactions of other clients", err);
         break;
     case TRANSACTION_UNAUTHORIZED:
         if (instance_renew_credentials(in))
-            instance_problem(in, "the Data Plane API refused the credentials; trying the new ones", f->error);
+            instance_problem(in, "the Data Plane API refused the credentials; trying the new ones", err);
         else
-            instance_wait_after(in, f, INSTANCE_REFUSED);
+            what = INSTANCE_REFUSED;
         break;
     case TRANSACTION_UNKNOWN:
         guard_answer_lost(&in->guard, in->version);
         instance_must_reload(in); /* the file shows what was committed, but not whether it was loaded */
-        instance_wait_after(in, f, "answer to a commit lost; reading the configuration again");
+        what = "answer to a commit lost; reading the configuration again";
         break;
     case TRANSACTION_ABORTED:
         log_info(in->options.log, "transaction aborted at shutdown", log_str("target", instance_url(in)));
@@ -298,12 +288,16 @@ void instance_write_failed(struct instance *in, const struct write_failure *f)
     case TRANSACTION_CLEANED:
     case TRANSACTION_PREVIEWED:
     case TRANSACTION_HARMFUL:
-        instance_wait_after(in, f,
-                            d->waits != NULL             ? "HAProxy's file is another daemon's"
-                            : f->error->http_status != 0 ? "the Data Plane API answered with an error"
-                                                         : d->fails);
+        what = d->waits != NULL        ? "HAProxy's file is another daemon's"
+               : err->http_status != 0 ? "the Data Plane API answered with an error"
+                                       : d->fails;
         break;
     }
+    if (what == NULL)
+        return;
+    pace_pause(&in->pace, result != TRANSACTION_UNKNOWN, retry_after_ms, clock_mono_ms());
+    pace_write_failed(&in->pace);
+    instance_problem(in, what, err);
 }
 
 /* ---- the whole configuration, for the engine that owns the rest of the file ---- */
@@ -340,14 +334,13 @@ static void instance_replace_written(struct instance *in, const struct replaced 
 
 void instance_take_replacement(struct instance *in, const struct replaced *r)
 {
-    const struct write_failure f = {.result = r->result, .error = &r->error, .retry_after_ms = r->retry_after_ms};
     instance_count_reconcile(in, transaction_result_name(r->result));
     if (r->result != TRANSACTION_PREVIEWED)
         instance_outdated(in);
     if (r->result == TRANSACTION_COMMITTED || r->result == TRANSACTION_HARMFUL)
         instance_replace_written(in, r);
     else if (r->result != TRANSACTION_PREVIEWED && r->result != TRANSACTION_REJECTED)
-        instance_write_failed(in, &f);
+        instance_write_failed(in, r->result, &r->error, r->retry_after_ms);
     in->asking->ops->replaced(in->asking->self, r);
     bool read = in->fresh && r->result == TRANSACTION_COMMITTED;
     if (read)
@@ -369,7 +362,6 @@ void instance_store(struct instance *in, const struct engine *e)
 
 void instance_take_storage(struct instance *in, const struct stored *s)
 {
-    const struct write_failure f = {.result = s->result, .error = &s->error, .retry_after_ms = s->retry_after_ms};
     if (s->written > 0 || s->deleted > 0)
         log_info(in->options.log, "files of the configuration stored", log_str("target", instance_url(in)),
                  log_int("written", s->written), log_int("deleted", s->deleted));
@@ -377,6 +369,6 @@ void instance_take_storage(struct instance *in, const struct stored *s)
         log_warn(in->options.log, "files are not deleted, because haproxy.cfg still names them",
                  log_str("target", instance_url(in)), log_int("files", s->in_use));
     if (s->result != TRANSACTION_COMMITTED)
-        instance_write_failed(in, &f);
+        instance_write_failed(in, s->result, &s->error, s->retry_after_ms);
     in->asking->ops->stored(in->asking->self, s);
 }
