@@ -36,12 +36,6 @@ static int order_of_names(const void *a, const void *b)
                   (*(const struct cfg_file_section *const *)b)->name);
 }
 
-/* Those with a name, ordered by it. */
-struct named_defaults {
-    const struct cfg_file_section **list;
-    size_t count;
-};
-
 /* The defaults section of that name in the files before f, or (NULL) the last one of all; NULL: none. */
 static const struct cfg_file_section *cfg_file_find_before(const struct cfg_file *f, const char *name)
 {
@@ -54,20 +48,21 @@ static const struct cfg_file_section *cfg_file_find_before(const struct cfg_file
 
 static void cfg_file_find_defaults(struct cfg_file *f)
 {
-    struct named_defaults named = {.list = mem_array(f->section_count, sizeof(*named.list))};
+    cleanup(mem_free_ptr) const struct cfg_file_section **named = mem_array(f->section_count, sizeof(*named));
+    size_t count = 0; /* of those with a name, ordered by it */
     for (size_t i = 0; i < f->section_count; i++)
         if (str_eq(f->sections[i].kind, "defaults") && f->sections[i].name[0] != '\0')
-            named.list[named.count++] = &f->sections[i];
-    if (named.count > 1)
-        qsort(named.list, named.count, sizeof(*named.list), order_of_names);
+            named[count++] = &f->sections[i];
+    if (count > 1)
+        qsort(named, count, sizeof(*named), order_of_names);
     const struct cfg_file_section *last = cfg_file_find_before(f, NULL);
     for (size_t i = 0; i < f->section_count; i++) {
         struct cfg_file_section *s = &f->sections[i];
         if (s->from[0] != '\0') {
             /* HAProxy has to know it when it comes to s. */
             const struct cfg_file_section wanted = {.name = s->from}, *key = &wanted, **found = NULL;
-            if (named.count > 0)
-                found = bsearch(&key, named.list, named.count, sizeof(*named.list), order_of_names);
+            if (count > 0)
+                found = bsearch(&key, named, count, sizeof(*named), order_of_names);
             s->defaults = found != NULL && (*found)->line->number < s->line->number ? *found : NULL;
             if (s->defaults == NULL)
                 s->defaults = cfg_file_find_before(f, s->from);
@@ -75,7 +70,6 @@ static void cfg_file_find_defaults(struct cfg_file *f)
             s->defaults = last;
         last = str_eq(s->kind, "defaults") ? s : last;
     }
-    free(named.list);
 }
 
 static bool begins_section(const char *word, size_t len)

@@ -71,11 +71,6 @@ struct scan {
     bool plain; /* neither a quote nor a backslash so far */
 };
 
-static void cfg_words_put(struct scan *s, char c)
-{
-    *s->out++ = c;
-}
-
 /* The two digits at s->at; 0 where there are none (and for 00, which would end the word). */
 static int hex_byte(const struct scan *s)
 {
@@ -91,16 +86,16 @@ static void cfg_words_escape(struct scan *s, bool in_quotes)
     char c = s->at < s->end ? *s->at++ : '\0';
     const char *control = c != '\0' ? strchr(names, c) : NULL;
     if (control != NULL) {
-        cfg_words_put(s, stand_for[control - names]);
+        *s->out++ = stand_for[control - names];
     } else if (c != '\0' && strchr(in_quotes ? "\\\"' #$" : "\\\"' #", c) != NULL) {
-        cfg_words_put(s, c);
+        *s->out++ = c;
     } else if (c == 'x' && hex_byte(s) > 0) {
-        cfg_words_put(s, (char)hex_byte(s));
+        *s->out++ = (char)hex_byte(s);
         s->at += 2;
     } else {
-        cfg_words_put(s, '\\');
+        *s->out++ = '\\';
         if (c != '\0')
-            cfg_words_put(s, c);
+            *s->out++ = c;
     }
 }
 
@@ -133,7 +128,7 @@ static bool scan_word(struct scan *s)
         else if (c == '\\' && quote != '\'')
             cfg_words_escape(s, quote == '"');
         else
-            cfg_words_put(s, c);
+            *s->out++ = c;
     }
     return quote == '\0';
 }
@@ -161,7 +156,7 @@ void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
             l->broken = true;
         w->raw_len = (size_t)(s.at - w->raw);
         w->plain = s.plain;
-        cfg_words_put(&s, '\0');
+        *s.out++ = '\0';
         l->count++;
     }
 }
