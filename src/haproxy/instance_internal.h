@@ -40,7 +40,7 @@ struct instance_running {
     unsigned unreadable;       /* readings in a row, of a HAProxy that could be read before */
     unsigned others;           /* readings that found another process than the one before them, or could not tell */
     int64_t split_version;     /* at which the file lagged behind the API when read last; -1: it did not */
-    uint64_t drift_since_ms;   /* that `drift` is as it is, whoever wrote meanwhile */
+    uint64_t drift_since_ms;   /* of `drift` as it is now; writes do not change it */
     char *drift;               /* how it differs; NULL: it does not */
     /* Of a difference that is still there: a reload did not help, then commands are to set it, did not help either. */
     bool reload_in_vain, sets, set_in_vain;
@@ -167,7 +167,7 @@ static inline struct driver *instance_driver(const struct instance *in)
 
 /* ---- instance_read.c */
 void instance_read(struct instance *in);
-void instance_read_ended(struct instance *in); /* whatever came of it */
+void instance_read_ended(struct instance *in); /* well or not */
 void instance_read_failed(struct instance *in, const struct error *err);
 /* The API refused the credentials. True where there are others, to be tried at once; but only once in a row, so that a
  * file that never rests does not set the pace. */
@@ -200,9 +200,9 @@ bool instance_set_running(struct instance *in);
 void instance_rewritten(struct instance *in, bool runs); /* the whole file was; runs: HAProxy took it by commands */
 /* The daemon's write (NULL: applied at once) loads whatever was not loaded before. */
 void instance_reload_comes(struct instance *in, const char *id);
-void instance_take_reload(struct instance *in);          /* the driver was asked how it stands */
-void instance_judge_reload(struct instance *in);         /* by what was read, where one has ended */
-void instance_reloaded(struct instance *in, bool by_us); /* another process runs than at the last reading */
+void instance_take_reload(struct instance *in);              /* the driver was asked how it stands */
+void instance_judge_reload(struct instance *in);             /* by what was read, where one has ended */
+void instance_reloaded(struct instance *in, bool by_daemon); /* another process runs than at the last reading */
 void instance_take_last_reload(struct instance *in, const struct reload_history *h, const struct error *err);
 /* Asks whether another writer repaired what is dirty; the step does it. */
 void instance_ask_last_reload_again(struct instance *in);

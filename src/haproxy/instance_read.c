@@ -302,20 +302,20 @@ bool instance_take_running(struct instance *in)
                  log_str("target", instance_url(in)), log_str("haproxy", haproxy));
     }
     bool other = instance_take_worker(in);
-    bool by_us = in->loading.reload.state == RELOAD_PENDING || in->loading.ended.waits;
+    bool by_daemon = in->loading.reload.state == RELOAD_PENDING || in->loading.ended.waits;
     r->back = r->back || (is_back && other);
     if (other)
-        instance_reloaded(in, by_us);
+        instance_reloaded(in, by_daemon);
     for (size_t i = 0; i < in->backend_count; i++)
         instance_log_unreadable(in, &in->backends[i]);
     instance_show_verification(in);
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->runtime_read != NULL && in->engines[i]->ops->runtime_read(in->engines[i]->self, other))
             in->unverified = true;
-    /* What runs is of another worker than at the last reading, and no reload of ours explains that. The file may have
-     * been read before the edit that was loaded meanwhile, so what runs proves nothing of who set what. Once in a row:
-     * two HAProxies may answer in turns. */
-    r->read_again = other && !r->read_again && !by_us;
+    /* What runs is of another worker than at the last reading, and no reload of the daemon explains that. The file
+     * may have been read before the edit that was loaded meanwhile, so what runs does not show who set what. Not twice in
+     * a row: two HAProxies may answer in turns. */
+    r->read_again = other && !r->read_again && !by_daemon;
     if (r->read_again)
         instance_outdated(in);
     return !r->read_again;

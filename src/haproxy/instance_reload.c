@@ -157,16 +157,16 @@ void instance_judge_reload(struct instance *in)
     instance_show_verification(in);
 }
 
-void instance_reloaded(struct instance *in, bool by_us)
+void instance_reloaded(struct instance *in, bool by_daemon)
 {
     struct instance_loading *l = &in->loading;
-    if (!by_us)
+    if (!by_daemon)
         log_info(in->options.log, "HAProxy was reloaded or restarted externally", log_str("target", instance_url(in)),
                  log_int("pid", in->running.pid));
     /* Before a write by commands and after it the file is known: a process that answers for the first time has loaded one
      * of those two, and has taken the commands where it was the former. Where another writer's file came in between, it
      * may have loaded that, and then have taken the commands: it runs neither, unless it started after them. */
-    if (!by_us && l->commanded_ms != 0 && in->version != in->wrote_version &&
+    if (!by_daemon && l->commanded_ms != 0 && in->version != in->wrote_version &&
         !instance_started_since(in, l->commanded_ms)) {
         log_warn(in->options.log,
                  "HAProxy may have been reloaded while it took changes by commands; reloading it once more",

@@ -155,7 +155,7 @@ void instance_write_transaction(struct instance *in)
         return;
     in->phase = INSTANCE_WRITING;
     in->write_started_us = clock_mono_us();
-    /* What HAProxy did not do when it was told so, it does not do amid a transaction either. */
+    /* A HAProxy that did not apply runtime updates does not apply those of a transaction either. */
     bool in_vain = d->adds && d->runtime && !verification_usable(&in->verification, in->pace.no_room);
     bool reload = in->loading.dirty || !wanted || in_vain;
     if (d->adds && !reload) {
@@ -253,7 +253,7 @@ void instance_write_failed(struct instance *in, enum transaction_result result, 
                            int64_t retry_after_ms)
 {
     const struct driver *d = instance_driver(in);
-    const char *what = NULL; /* of what nothing is sent after for a while */
+    const char *what = NULL; /* the problem, where nothing is sent for a while */
     switch (result) {
     case TRANSACTION_CONFLICT:
         if (pace_conflict(&in->pace, clock_mono_ms()))

@@ -25,7 +25,7 @@ enum reload_confirmation {
     RELOAD_OVERRULED,     /* it loaded the file, and something else has changed what runs */
     RELOAD_NOT_RUN,       /* what runs is not haproxy.cfg */
     RELOAD_TOO_OLD,       /* what runs is older than the reload */
-    RELOAD_UNKNOWN,       /* what the API says of it stays: it does not know */
+    RELOAD_UNKNOWN,       /* the API does not know how it ended, and the reading does not show it */
 };
 
 enum reload_confirmation reload_confirm(const struct reload_signs *s);

@@ -116,7 +116,7 @@ static int order_of_groups(const void *a, const void *b)
 
 /* The API writes the words behind the first of such a line in an order of its own, up to the condition, and names some
  * otherwise; here they stand by the alphabet. */
-static void regroup(struct cfg_line *l)
+static void entry_regroup(struct cfg_line *l)
 {
     static const char *const lines[] = {"cookie", "http-check", "http-error", "stick-table", "tcp-check"};
     static const char *const rules[] = {"http-request", "http-response"};
@@ -187,7 +187,7 @@ static void add_lines(struct cfg_entries *b, const struct cfg_file_section *s, c
         bool peers = str_eq(s->kind, "peers");
         bool server = cfg_is_among(kind, servers, array_len(servers));
         if (!words->broken)
-            regroup(words);
+            entry_regroup(words);
         defaults += str_eq(kind, "default-server"); /* counts for what follows it */
         cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\n%s%s%s", section, kind,
                                                                 peers ? (char[]){CFG_BETWEEN_WORDS, '\0'} : "",

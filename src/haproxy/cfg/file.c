@@ -270,7 +270,7 @@ void cfg_file_fini(struct cfg_file *f)
         .between = ", ", .max = LINES_SHOWN \
     }
 
-static void found(struct text_list *lines, unsigned line)
+static void problem_in_line(struct text_list *lines, unsigned line)
 {
     if (text_list_next(lines))
         buf_printf(&lines->text, "%u", line);
@@ -304,7 +304,7 @@ static void check_servers(const struct cfg_file_section *s, struct cfg_line *wor
         const char *first = cfg_word(words, 0);
         servers = servers || cfg_is_among(first, lines, array_len(lines));
         if (servers && str_eq(first, "default-server"))
-            found(late, s->lines[i].number);
+            problem_in_line(late, s->lines[i].number);
     }
 }
 
@@ -320,12 +320,12 @@ char *cfg_file_problem(const struct cfg_file *f)
             continue;
         cfg_line_split(&words, f->lines[i].text, f->lines[i].len);
         if (cfg_is_among(cfg_word(&words, 0), conditions, array_len(conditions)))
-            found(&conditionals, f->lines[i].number);
+            problem_in_line(&conditionals, f->lines[i].number);
     }
     for (size_t i = 0; i < f->section_count; i++)
         check_servers(&f->sections[i], &words, &late);
     if (f->too_long != 0)
-        found(&too_long, f->too_long);
+        problem_in_line(&too_long, f->too_long);
     cfg_file_add_problem(
         &out, &conditionals,
         "a conditional, whose branches would all become active: replace it by the branch that is meant");
@@ -381,7 +381,7 @@ char *cfg_file_defaults_problem(const struct cfg_file *f)
         last--;
     for (size_t i = 0; i < last; i++)
         if (cfg_file_is_proxy(f->sections[i].kind) && f->sections[i].from[0] == '\0')
-            found(&lost, f->sections[i].line->number);
+            problem_in_line(&lost, f->sections[i].line->number);
     cfg_file_add_problem(
         &out, &lost,
         "a proxy without `from` before the last of several defaults sections, which some Data Plane APIs would make it "

@@ -41,7 +41,7 @@ static bool cfg_words_is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static int hex(char c)
+static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -74,9 +74,9 @@ struct scan {
 /* The two digits at s->at; 0 where there are none (and for 00, which would end the word). */
 static int hex_byte(const struct scan *s)
 {
-    if (s->end - s->at < 2 || hex(s->at[0]) < 0 || hex(s->at[1]) < 0)
+    if (s->end - s->at < 2 || hex_digit(s->at[0]) < 0 || hex_digit(s->at[1]) < 0)
         return 0;
-    return hex(s->at[0]) * 16 + hex(s->at[1]);
+    return hex_digit(s->at[0]) * 16 + hex_digit(s->at[1]);
 }
 
 /* Behind a backslash outside of ''. What HAProxy does not know as an escape stays as it is. */
