@@ -121,7 +121,7 @@ WHOLE = (
     Mutant("files that went back are what runs", "configuration/target_runs.c", "    if (t->files_back)\n", "    if (false)\n"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "    if (d->late.why == NULL)\n        local_driver_verify", "    if (false)\n        local_driver_verify"),
     Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),
-    Mutant("what runs and a file from before it are one reading", "haproxy/instance_read.c", "    return !r->read_again;\n", "    return true;\n"),
+    Mutant("what runs and a file from before it are one reading", "haproxy/instance_read.c", "r->read_again = other && !r->read_again && !by_daemon;", "r->read_again = false;"),
     Mutant("a pause writes", "configuration/configuration.c", "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
     Mutant("who has it by a hand's doing is good", "configuration/canary.c", "!unfinished && !first))", "!unfinished))"),
     Mutant("who was written to is the first one no more", "configuration/canary.c", "(written && !t->away) ||", "false ||"),
