@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -11,111 +12,9 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 #include "host/timer.h"
-
-/* While one document comes after another: when the latest is tried to its end whatever comes, and for how long at most. */
-#define PATIENCE_MS 1000u
-#define PATIENCE_MAX_MS 60000u
-
-static void configuration_tell_why(const struct configuration *c, enum configuration_event_kind kind,
-                                   const struct target *t, const char *reason, const struct error *err)
-{
-    const struct configuration_listener *l = &c->options.listener;
-    if (t != NULL && t->own != NULL && kind != CONFIGURATION_GONE)
-        return; /* it is of the latest that is told */
-    const struct configuration_event e = {.kind = kind,
-                                          .target = t != NULL ? t->number : 0,
-                                          .url = t != NULL ? target_url(t) : NULL,
-                                          .document = kind != CONFIGURATION_REFUSED ? c->document : NULL,
-                                          .reason = reason,
-                                          .error = err};
-    if (l->happened != NULL)
-        l->happened(l->arg, &e);
-}
-
-void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
-                        const struct error *err)
-{
-    configuration_tell_why(c, kind, t, kind == CONFIGURATION_LOAD_FAILED ? CONFIGURATION_REASON_RELOAD : NULL, err);
-}
-
-void configuration_tell_written(const struct target *t, bool runs)
-{
-    configuration_tell_why(t->of, CONFIGURATION_WRITTEN, t, runs ? CONFIGURATION_WAY_RUNTIME : CONFIGURATION_WAY_RELOAD,
-                           NULL);
-}
-
-/* ---- what is decided for all ---- */
-
-bool configuration_rejected(const struct configuration *c)
-{
-    bool rejected = false;
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        rejected = rejected || (t->progress == PROGRESS_REJECTED && !t->joins);
-    return rejected;
-}
-
-bool configuration_writes(const struct configuration *c)
-{
-    return !c->options.dry_run && !c->paused;
-}
-
-/* A rejection by one stops all; one that does not answer is no rejection, and one that joins stops itself alone. */
-bool configuration_may_write(const struct configuration *c)
-{
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        if (t->joins)
-            continue;
-        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)
-            return false;
-        if (t->progress == PROGRESS_NEW && !target_is_valid(t) && !t->away)
-            return false;
-    }
-    return configuration_writes(c) && !c->document->trial;
-}
-
-bool configuration_accepted(const struct configuration *c)
-{
-    bool any = false, checks = c->document != NULL && (c->document->trial || c->options.dry_run);
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
-        bool has = t->own == NULL && (runs || (checks && t->progress == PROGRESS_VALID));
-        if (!has && !t->away && !t->joins)
-            return false;
-        any = any || has;
-    }
-    return any;
-}
-
-bool configuration_runs(const struct configuration *c, struct buf *ret)
-{
-    const struct cfg_content *first = NULL;
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        if (!t->read && !t->away)
-            return false;
-        if (!t->read || cfg_content_same(t->file, first))
-            continue;
-        first = first != NULL ? first : t->file;
-        buf_addn(ret, t->file->text, t->file->len);
-        buf_add(ret, "\n");
-    }
-    return first != NULL;
-}
-
-bool configuration_waits(const struct configuration *c, uint64_t now_ms)
-{
-    return !c->begun && now_ms < c->not_before_ms;
-}
-
-void configuration_begin(struct configuration *c, bool reloads)
-{
-    c->begun = true;
-    if (reloads)
-        c->not_before_ms = clock_mono_ms() + c->options.min_interval_ms;
-}
-
-static void configuration_take_next(struct configuration *c);
 
 static void configuration_step(void *arg)
 {
@@ -134,85 +33,6 @@ static void configuration_step(void *arg)
 }
 
 /* ---- the source ---- */
-
-/* Files of one document never meet a haproxy.cfg of another: what was written with them is loaded and verified, or taken
- * back, before the next one begins. */
-static bool configuration_half_way(const struct configuration *c)
-{
-    bool half_way = false;
-    if (c->document == NULL)
-        return false;
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        half_way = half_way || (t->in != NULL && target_files_half_way(t));
-    return half_way;
-}
-
-/* Or cannot be tried now, for whatever reason: nothing is lost with it. */
-static bool configuration_was_tried(const struct configuration *c)
-{
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        bool stays = c->document->trial || !configuration_writes(c) || (c->options.canary > 0 && !canary_lets(t));
-        bool begins = (t->progress == PROGRESS_VALID && !stays) || (t->progress == PROGRESS_NEW && t->repairs == 0);
-        bool goes_on = t->progress == PROGRESS_WRITTEN || (begins && !configuration_rejected(c));
-        if (goes_on && t->in != NULL && !t->away)
-            return false;
-    }
-    return true;
-}
-
-/* Who changes an object all the time keeps no other change from HAProxy. What is rolled back to a version is tried no more. */
-static bool configuration_keeps(const struct configuration *c, unsigned next_version)
-{
-    uint64_t now_ms = clock_mono_ms(), untried_ms = now_ms - c->tried_ms;
-    bool due = next_version == 0 && untried_ms >= PATIENCE_MS && untried_ms < PATIENCE_MAX_MS &&
-               !configuration_waits(c, now_ms);
-    return configuration_half_way(c) || (due && c->document != NULL && !configuration_was_tried(c));
-}
-
-bool configuration_next_is_due(const struct configuration *c)
-{
-    return c->next != NULL && !configuration_keeps(c, c->next_version);
-}
-
-void configuration_use(struct configuration *c, struct document *d, unsigned version)
-{
-    bool waited = c->next != NULL && str_eq(c->next->id, d->id);
-    document_unref(c->next);
-    c->next = NULL;
-    if (c->document != NULL && str_eq(c->document->id, d->id) && c->document->trial == d->trial &&
-        c->version == version)
-        return;
-    if (configuration_keeps(c, version)) {
-        c->next = document_ref(d);
-        c->next_version = version;
-        for (struct target *t = waited ? NULL : target_next(c, NULL); t != NULL; t = target_next(c, t))
-            target_hurry(t);
-        return;
-    }
-    if (c->document == NULL || configuration_was_tried(c) || clock_mono_ms() - c->tried_ms >= PATIENCE_MAX_MS)
-        c->tried_ms = clock_mono_ms();
-    document_unref(c->document);
-    c->document = document_ref(d);
-    c->version = version;
-    c->begun = false;
-    canary_begin(c);
-    log_info(c->options.log, version != 0 ? "configuration rolled back" : "configuration changed",
-             log_str("source", d->origin), log_str("sha256", d->hash), log_int("bytes", (int64_t)d->content->len),
-             log_if(version != 0, log_int("version", version)));
-    configuration_tell(c, CONFIGURATION_CHANGED, NULL, NULL);
-    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        target_new_end(t);
-        target_set(t);
-    }
-    timer_set(&c->step, 0);
-}
-
-static void configuration_take_next(struct configuration *c)
-{
-    cleanup(document_unref_ptr) struct document *next = c->next != NULL ? document_ref(c->next) : NULL;
-    if (next != NULL)
-        configuration_use(c, next, c->next_version);
-}
 
 void configuration_follow(struct configuration *c, struct document *d)
 {
@@ -275,21 +95,161 @@ void configuration_pause(struct configuration *c, bool paused)
     timer_set(&c->step, 0);
 }
 
+/* ---- the HAProxies, which come and go: a number for each of them, which another one gets when it is gone ---- */
+
+static bool targets_any_runs(const struct configuration *c)
+{
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        if (!t->joins && (t->runs[0] != '\0' || t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_DRIFTED))
+            return true;
+    return false;
+}
+
+static size_t targets_free_number(const struct configuration *c)
+{
+    size_t number = 0;
+    while (number < c->count && c->targets[number] != NULL)
+        number++;
+    return number;
+}
+
+size_t configuration_add(struct configuration *c, const char *name)
+{
+    size_t number = targets_free_number(c);
+    struct target *t = mem_alloc(sizeof(*t));
+    *t = (struct target){.of = c,
+                         .number = number,
+                         .engine = {.ops = &target_ops, .self = t, .rest = true},
+                         .name = name != NULL ? mem_strdup(name) : NULL,
+                         .joins = targets_any_runs(c)};
+    t->file = cfg_content_new(mem_strdup(""), 0);
+    retry_init(&t->retry, backoff_random_seed() + (unsigned)number);
+    if (number == c->count)
+        c->targets = mem_resize(c->targets, ++c->count, sizeof(c->targets[0]));
+    c->targets[number] = t;
+    if (c->document != NULL)
+        target_set(t);
+    timer_set(&c->step, 0);
+    return number;
+}
+
+const struct engine *configuration_engine(const struct configuration *c, size_t i)
+{
+    return &c->targets[i]->engine;
+}
+
+/* ---- one that is gone: its instance ends what it has in hand, which concerns no other one any more ---- */
+
+static void target_gone_decide(void *self, struct engine_wants *ret)
+{
+    (void)self, (void)ret;
+}
+
+static void target_gone_replaced(void *self, const struct replaced *r)
+{
+    (void)self, (void)r;
+}
+
+static void target_gone_stored(void *self, const struct stored *s)
+{
+    (void)self, (void)s;
+}
+
+static void target_gone_served(void *self, const struct served *s, const struct error *err)
+{
+    (void)self, (void)s, (void)err;
+}
+
+static const struct engine_ops target_gone_ops = {.name = "the configuration engine",
+                                                  .decide = target_gone_decide,
+                                                  .stored = target_gone_stored,
+                                                  .served = target_gone_served,
+                                                  .replaced = target_gone_replaced};
+
+void configuration_remove(struct configuration *c, size_t number)
+{
+    struct target *t = c->targets[number];
+    if (t->in != NULL)
+        configuration_tell(c, CONFIGURATION_GONE, t, NULL);
+    if (t->name != NULL)
+        store_forget_target(c->options.store, t->name);
+    t->engine.ops = &target_gone_ops;
+    t->gone = c->gone;
+    c->gone = t;
+    c->targets[number] = NULL;
+    timer_set(&c->step, 0); /* the others may have waited for it */
+}
+
+static void target_free(struct target *t)
+{
+    target_fini(t);
+    free(t);
+}
+
+void configuration_forget(struct configuration *c, const struct engine *e)
+{
+    struct target **at = &c->gone;
+    while (*at != NULL && &(*at)->engine != e)
+        at = &(*at)->gone;
+    struct target *t = *at;
+    if (t == NULL)
+        return;
+    *at = t->gone;
+    target_free(t);
+}
+
+static void target_list_fini(struct configuration *c)
+{
+    while (c->gone != NULL)
+        configuration_forget(c, &c->gone->engine);
+    for (size_t i = 0; i < c->count; i++)
+        if (c->targets[i] != NULL)
+            target_free(c->targets[i]);
+    free(c->targets);
+}
+
 /* ---- what it says ---- */
 
-static const struct {
-    const char *name, *words;
-    enum status_state status;
-} progresses[] = {
-    [PROGRESS_NEW] = {"new", "not validated yet", STATUS_WAITING},
-    [PROGRESS_VALID] = {"valid", "validated; not written yet", STATUS_NOT_WRITTEN},
-    [PROGRESS_WRITTEN] = {"written", "written; not verified yet", STATUS_CHANGING},
-    [PROGRESS_APPLIED] = {"applied", "applied", STATUS_IN_SYNC},
-    [PROGRESS_DRIFTED] = {"drifted", "applied, and changed since", STATUS_PROBLEM},
-    [PROGRESS_REJECTED] = {"rejected", "rejected", STATUS_PROBLEM},
-    [PROGRESS_RESTORING] = {"restoring", "the previous configuration is restored", STATUS_PROBLEM},
-    [PROGRESS_RESTORED] = {"restoring", "the previous configuration is restored", STATUS_PROBLEM},
-};
+bool configuration_runs(const struct configuration *c, struct buf *ret)
+{
+    const struct cfg_content *first = NULL;
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        if (!t->read && !t->away)
+            return false;
+        if (!t->read || cfg_content_same(t->file, first))
+            continue;
+        first = first != NULL ? first : t->file;
+        buf_addn(ret, t->file->text, t->file->len);
+        buf_add(ret, "\n");
+    }
+    return first != NULL;
+}
+
+bool configuration_accepted(const struct configuration *c)
+{
+    bool any = false, checks = c->document != NULL && (c->document->trial || c->options.dry_run);
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
+        bool has = t->own == NULL && (runs || (checks && t->progress == PROGRESS_VALID));
+        if (!has && !t->away && !t->joins)
+            return false;
+        any = any || has;
+    }
+    return any;
+}
+
+bool configuration_is_rolled_back(const struct configuration *c)
+{
+    return c->version != 0 && store_held_why(c->options.store) != NULL;
+}
+
+size_t configuration_waiting_for_canary(const struct configuration *c)
+{
+    size_t count = 0;
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        count += canary_waits(t);
+    return count;
+}
 
 const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
 {
@@ -311,6 +271,46 @@ const struct storage_foresight *configuration_foresight(const struct configurati
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
 {
     target_line_difference(c->targets[target], ret);
+}
+
+static const struct {
+    const char *name, *words;
+    enum status_state status;
+} progresses[] = {
+    [PROGRESS_NEW] = {"new", "not validated yet", STATUS_WAITING},
+    [PROGRESS_VALID] = {"valid", "validated; not written yet", STATUS_NOT_WRITTEN},
+    [PROGRESS_WRITTEN] = {"written", "written; not verified yet", STATUS_CHANGING},
+    [PROGRESS_APPLIED] = {"applied", "applied", STATUS_IN_SYNC},
+    [PROGRESS_DRIFTED] = {"drifted", "applied, and changed since", STATUS_PROBLEM},
+    [PROGRESS_REJECTED] = {"rejected", "rejected", STATUS_PROBLEM},
+    [PROGRESS_RESTORING] = {"restoring", "the previous configuration is restored", STATUS_PROBLEM},
+    [PROGRESS_RESTORED] = {"restoring", "the previous configuration is restored", STATUS_PROBLEM},
+};
+
+static const char *canary_evidence(const struct target *t)
+{
+    if (t->probation.state == PROBATION_BAD)
+        return t->probation.evidence.message;
+    return configuration_is_rolled_back(t->of) ? store_held_why(t->of->options.store) : NULL;
+}
+
+static void canary_view(const struct target *t, struct configuration_view *ret)
+{
+    const struct configuration *c = t->of;
+    const struct probation *p = &t->probation;
+    bool first = t->canary && canary_goes_on(c);
+    ret->evidence = canary_evidence(t);
+    ret->withdrawn = configuration_is_rolled_back(c) && c->withdrawn != NULL ? c->withdrawn->hash : NULL;
+    if (ret->evidence != NULL)
+        ret->status = STATUS_PROBLEM;
+    if (first && p->state == PROBATION_GOES_ON) {
+        ret->canary = "watched";
+        ret->canary_until_ms = p->since_ms + p->time_ms;
+    } else if (first && (p->state == PROBATION_BAD || t->load_failed)) {
+        ret->canary = "failed";
+    } else if (canary_waits(t)) {
+        ret->canary = "waits";
+    }
 }
 
 /* Of what was sent, or of the last reading. */

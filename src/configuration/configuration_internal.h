@@ -1,5 +1,6 @@
-/* The parts of the configuration engine: what concerns all targets (configuration.c, target_list.c), and one of them (target.c,
- * target_files.c, target_restore.c, target_runs.c, target_runtime.c); what comes of it after (canary.c, rollback.c). */
+/* The parts of the configuration engine, each of which calls only those before it: haproxy.cfg of one target (target_file.c), whose
+ * turn it is (turns.c), what became of the document at one target (target_runs.c), the files beside it (target_files.c), one target's
+ * way (target.c), one document after another (succession.c), and what the daemon asks for (configuration.c). */
 #ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
 #define CONFIGURATION_CONFIGURATION_INTERNAL_H
 
@@ -18,6 +19,8 @@
 #include "haproxy/storage_foresight.h"
 #include "host/timer.h"
 #include "net/digest.h"
+
+struct cfg_line_difference;
 
 /* Where the document is with one target. */
 enum progress {
@@ -121,14 +124,9 @@ struct configuration {
     struct timer step;   /* what one target found concerns the others */
 };
 
-struct cfg_line_difference;
-
 #define CONFIGURATION_REASON_RELOAD "reload" /* why: HAProxy could not load it */
-
-/* target_list.c: each of them in turn, beginning with NULL; NULL: there are no more. */
-struct target *target_next(const struct configuration *c, const struct target *t);
-bool target_is_alone(const struct target *t);
-void target_list_fini(struct configuration *c);
+/* While one document comes after another: for so long the latest is tried to its end at most. */
+#define CONFIGURATION_PATIENCE_MAX_MS 60000u
 
 /* That it is to have; NULL: there is none yet. */
 static inline struct document *target_document(const struct target *t)
@@ -136,91 +134,93 @@ static inline struct document *target_document(const struct target *t)
     return t->own != NULL ? t->own : t->of->document;
 }
 
-/* target_new.c: a HAProxy that has run nothing, while the latest document is rejected. */
-void target_new_step(struct configuration *c);
-void target_new_end(struct target *t);
-bool target_may_write(const struct target *t); /* what others make of its document lets it */
+/* ---- target_file.c: haproxy.cfg as it was read last, and the document ---- */
 
-/* Written by target.c; configuration.c gives it a document. */
-extern const struct engine_ops target_ops;
 const char *target_url(const struct target *t);
 const char *target_name(const struct target *t); /* for the store */
-void target_set(struct target *t);               /* the document has changed */
-void target_hurry(struct target *t);             /* another one waits for its end: a pause after a failure is over */
-/* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
-const struct cfg_difference *target_difference(struct target *t);
-/* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are
- * needed. False: one of them is no configuration. */
-bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
-                 const struct cfg_file **wanted);
 /* What of it would be in the file, as it is to be sent: until the next one. */
 struct cfg_content *target_text(struct target *t, struct cfg_content *own);
+bool target_file_means(const struct target *t, struct cfg_content *own);
+/* From the file to the document; NULL: one of them is none. Valid until either is another one. */
+const struct cfg_difference *target_difference(struct target *t);
 void target_line_difference(struct target *t, struct cfg_line_difference *ret);
-void target_fini(struct target *t);
-void target_compare(struct target *t); /* the document with the file that was read last */
-bool target_file_means(const struct target *t, struct cfg_content *own); /* that was read last */
-void target_keep_rejection(struct target *t);
-
-/* target_runs.c: what HAProxy runs, verified. */
-void target_writes(struct target *t, struct document *d); /* NULL: it runs, or what became of it does not matter */
-void target_not_written(struct target *t, const struct document *d);
-bool target_runtime_read(void *self, bool other_worker);
-void target_reload_ended(void *self);
-void target_concluded(void *self);
-bool target_may_repair(const struct target *t); /* what another writer changed */
-void target_repair_later(struct target *t);
-
-/* target_restore.c: what was written and could not be loaded. */
-void target_keep_good(struct target *t); /* before the file is written */
-void target_reload_failed(void *self, bool lost);
-void target_left_alone(struct target *t); /* by the file that was read last: another writer repaired it */
-void target_restored(struct target *t, const struct replaced *r);
-
-/* target_runtime.c: without a reload. */
-bool target_by_runtime(const struct target *t);                      /* as far as is known before its files are told */
-void target_tell(struct target *t, struct replacement_request *ret); /* what the write of the document is to tell */
-bool target_is_valid(const struct target *t);                        /* or needs no verdict, as things stand */
-void target_go_on(struct target *t);                                 /* it is written, where nothing is to be written */
+void target_log_lines(struct target *t);
+char *target_changes(struct target *t);
+bool target_by_runtime(const struct target *t); /* as far as is known before its files are sent */
+bool target_is_plain(const struct target *t);
+void target_tell(struct target *t, struct replacement_request *ret); /* the write's runtime commands */
 int target_foresee(struct target *t, struct buf *ret, struct error *err) must_check;
-void target_ran(struct target *t, const struct stored *s);
 
-/* target_files.c: what is next for the document's files; false: nothing. */
-bool target_files_next(const struct target *t, enum storage_part *ret);
-bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, or to where HAProxy runs with them */
-void target_files_are_back(struct target *t);       /* HAProxy was read since */
-void target_store(void *self, struct storage_request *ret);
-void target_stored(void *self, const struct stored *s);
+/* ---- turns.c ---- */
 
-/* canary.c */
-void canary_begin(struct configuration *c);         /* another document is to be applied */
-bool canary_goes_on(const struct configuration *c); /* the others wait */
-bool canary_lets(const struct target *t);           /* its turn to be written to has come */
-uint64_t canary_due(const struct target *t);        /* to be read; 0: never */
-bool canary_wants_reading(const struct target *t, uint64_t now_ms);
-void canary_served(void *self, const struct served *s, const struct error *err);
-void canary_applied(struct target *t, bool ran);
-void canary_step(struct configuration *c);
-const char *canary_evidence(const struct target *t); /* against what it runs, or what was rolled back; NULL: none */
-void canary_view(const struct target *t, struct configuration_view *ret);
-
-/* rollback.c */
-bool rollback_step(struct configuration *c); /* true: the document is another one now, or goes back */
-void rollback_try_again(struct configuration *c);
-void configuration_report(struct target *t, const struct error *evidence); /* and nothing else */
-
-void configuration_use(struct configuration *c, struct document *d, unsigned version);
+/* Each of them in turn, beginning with NULL; NULL: there are no more. */
+struct target *target_next(const struct configuration *c, const struct target *t);
+bool target_is_alone(const struct target *t);
 /* Tells the listener; t NULL: of no target. err NULL: none. */
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);
 void configuration_tell_written(const struct target *t, bool runs); /* runs: without a reload */
 bool configuration_rejected(const struct configuration *c);         /* by one of them: no other gets it */
 bool configuration_writes(const struct configuration *c);           /* at all: neither a dry run nor paused */
-/* All that answer have accepted it. */
-bool configuration_may_write(const struct configuration *c);
+bool target_may_write(const struct target *t);                      /* what others make of its document lets it */
+bool target_may_repair(const struct target *t);                     /* what another writer changed */
+bool target_is_valid(const struct target *t);                       /* or needs no verdict, as things stand */
 /* The next document comes too soon after the last. */
 bool configuration_waits(const struct configuration *c, uint64_t now_ms);
-bool configuration_next_is_due(const struct configuration *c); /* the next document is taken with the next step */
 /* The document is sent to a target, to be validated or written. reloads: the next one that does is not too soon. */
 void configuration_begin(struct configuration *c, bool reloads);
+bool canary_goes_on(const struct configuration *c); /* the others wait */
+void canary_choose(struct configuration *c);        /* who gets the document first */
+bool canary_lets(const struct target *t);           /* its turn to be written to has come */
+bool canary_waits(const struct target *t);
+uint64_t canary_due(const struct target *t); /* to be read; 0: never */
+bool canary_wants_reading(const struct target *t, uint64_t now_ms);
+bool configuration_next_is_due(const struct configuration *c); /* the next document is taken with the next step */
+/* What is under way is to be done before that version of the next document is taken. */
+bool configuration_keeps(const struct configuration *c, unsigned next_version);
+bool configuration_was_tried(const struct configuration *c);
+bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, or to where HAProxy runs with them */
+
+/* ---- target_runs.c ---- */
+
+void target_begin(struct target *t);
+void target_remember(struct target *t);
+void target_check(struct target *t);
+void target_reject(struct target *t, const char *what, const struct error *err);
+void target_keep_rejection(struct target *t);
+void target_compare(struct target *t); /* the document with the file that was read last */
+void target_repair_later(struct target *t);
+void target_go_on(struct target *t);                      /* it is written, where nothing is to be written */
+void target_writes(struct target *t, struct document *d); /* NULL: it runs, or what became of it does not matter */
+void target_not_written(struct target *t, const struct document *d);
+void target_concluded(void *self);
+void target_runs_unknown(struct target *t);
+void canary_applied(struct target *t, bool ran);
+void target_keep_good(struct target *t); /* before the file is written */
+void target_reload_failed(void *self, bool lost);
+void target_left_alone(struct target *t); /* by the file that was read last: another writer repaired it */
+void target_restored(struct target *t, const struct replaced *r);
+
+/* ---- target_files.c ---- */
+
+bool target_files_next(const struct target *t, enum storage_part *ret); /* false: nothing */
+void target_store(void *self, struct storage_request *ret);
+void target_stored(void *self, const struct stored *s);
+void target_files_are_back(struct target *t); /* HAProxy was read since */
+
+/* ---- target.c ---- */
+
+extern const struct engine_ops target_ops;
+void target_set(struct target *t);   /* the document has changed */
+void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
+void target_fini(struct target *t);
+
+/* ---- succession.c ---- */
+
+void configuration_use(struct configuration *c, struct document *d, unsigned version);
+void configuration_take_next(struct configuration *c);
+void canary_step(struct configuration *c); /* what came of the document */
+void rollback_try_again(struct configuration *c);
+void target_new_step(struct configuration *c);
 
 #endif

@@ -5,14 +5,6 @@
 #include "configuration/document.h"
 #include "haproxy/instance.h"
 
-/* It will not run here: it was rejected, by this HAProxy or by another one, or cannot be loaded. */
-static bool target_files_are_for_nothing(const struct target *t)
-{
-    bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    return t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->restores ||
-           (begun && t->own == NULL && configuration_rejected(t->of));
-}
-
 /* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are looked at once,
  * and with each resync. */
 static bool target_files_to_look_at(const struct target *t)
@@ -20,6 +12,14 @@ static bool target_files_to_look_at(const struct target *t)
     bool quiet = t->of->options.dry_run || t->of->paused;
     return quiet && t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores &&
            (!t->files_missing || t->files_unchecked);
+}
+
+/* It will not run here: it was rejected, by this HAProxy or by another one, or cannot be loaded. */
+static bool target_files_are_for_nothing(const struct target *t)
+{
+    bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
+    return t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->restores ||
+           (begun && t->own == NULL && configuration_rejected(t->of));
 }
 
 bool target_files_next(const struct target *t, enum storage_part *ret)
@@ -41,18 +41,6 @@ bool target_files_next(const struct target *t, enum storage_part *ret)
            (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
 }
 
-bool target_files_half_way(const struct target *t)
-{
-    const struct document *d = target_document(t);
-    /* A write without an answer that the file does not have, read after it, was not carried out. */
-    bool written = t->unloaded && (!instance_view(t->in).fresh || target_file_means(t, d->content));
-    bool sent = t->writing == d && (t->asked == d || written);
-    bool ends = t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_RESTORING ||
-                t->progress == PROGRESS_RESTORED || t->restores ||
-                (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
-    return d->with_files && (ends || sent) && !t->of->paused && !instance_view(t->in).away;
-}
-
 /* Should the document run after all, it begins anew, however many of its files are gone by then. */
 static void target_files_go_back(struct target *t)
 {
@@ -66,16 +54,6 @@ static void target_files_go_back(struct target *t)
 static bool target_changes_files_alone(const struct target *t)
 {
     return t->effect == CFG_EFFECT_NONE && target_by_runtime(t) && target_is_alone(t) && !canary_goes_on(t->of);
-}
-
-/* They went back. What HAProxy has is those from before only where it is the same process at a reading after as at one before
- * they changed, and no reload was under way: else it may have loaded them. */
-void target_files_are_back(struct target *t)
-{
-    bool loaded = t->files_met_reload || instance_view(t->in).loads != t->files_loads;
-    t->files_back = false;
-    if (loaded)
-        instance_must_reload(t->in);
 }
 
 void target_store(void *self, struct storage_request *ret)
@@ -101,29 +79,25 @@ void target_store(void *self, struct storage_request *ret)
     ret->config = target_text(t, t->storing->content);
 }
 
-static void target_files_drifted(struct target *t, const struct stored *s)
+/* What could not be told is loaded, whatever it was: by a reload that is not the next one too soon. */
+static void target_ran(struct target *t, const struct stored *s)
 {
-    const struct configuration_options *o = &t->of->options;
-    bool repair = target_may_repair(t);
-    struct error why = {0};
-    if (o->drift == CONFIGURATION_DRIFT_IGNORE)
+    bool all = s->result == TRANSACTION_COMMITTED && !s->changed;
+    const char *why = s->error.kind != ERROR_NONE ? s->error.message : s->why;
+    t->tells = false;
+    t->files_changed = !all;
+    if (all) {
+        log_info(t->of->options.log, "files changed in the running HAProxy; no reload",
+                 log_str("target", target_url(t)), log_int("files", s->ran));
         return;
-    (void)error_set(&why, ERROR_CONFLICT, "another writer changed files of the configuration: %s%s", s->differs,
-                    s->differing > 1 ? " and others" : "");
-    bool news = !t->files_drifted || !str_eq(why.message, t->why.message);
-    t->why = why;
-    t->progress = PROGRESS_DRIFTED;
-    t->files_drifted = true;
-    if (news) {
-        log_warn(o->log, "files of the configuration were changed by another writer", log_str("target", target_url(t)),
-                 log_str("first", s->differs), log_int("files", s->differing), log_bool("repaired", repair));
-        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
     }
-    if (!repair)
-        return;
-    t->files = FILES_NEW;
-    t->files_drifted = false;
-    target_repair_later(t);
+    log_info(t->of->options.log, "files take a reload", log_str("target", target_url(t)), log_str("why", why));
+    t->unloaded = t->needs_verdict = true;
+    if (t->progress == PROGRESS_WRITTEN && t->effect == CFG_EFFECT_NONE && target_is_alone(t))
+        t->progress = PROGRESS_NEW; /* it had none yet */
+    if (!t->joins)
+        configuration_begin(t->of, true);
+    instance_must_reload(t->in);
 }
 
 static void target_files_need_no_wait(struct target *t)
@@ -152,6 +126,31 @@ static void target_files_looked_at(struct target *t, const struct stored *s)
                  log_str("sha256", target_document(t)->hash), log_str("error", why.message));
     t->why = why;
     t->files_missing = true;
+}
+
+static void target_files_drifted(struct target *t, const struct stored *s)
+{
+    const struct configuration_options *o = &t->of->options;
+    bool repair = target_may_repair(t);
+    struct error why = {0};
+    if (o->drift == CONFIGURATION_DRIFT_IGNORE)
+        return;
+    (void)error_set(&why, ERROR_CONFLICT, "another writer changed files of the configuration: %s%s", s->differs,
+                    s->differing > 1 ? " and others" : "");
+    bool news = !t->files_drifted || !str_eq(why.message, t->why.message);
+    t->why = why;
+    t->progress = PROGRESS_DRIFTED;
+    t->files_drifted = true;
+    if (news) {
+        log_warn(o->log, "files of the configuration were changed by another writer", log_str("target", target_url(t)),
+                 log_str("first", s->differs), log_int("files", s->differing), log_bool("repaired", repair));
+        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
+    }
+    if (!repair)
+        return;
+    t->files = FILES_NEW;
+    t->files_drifted = false;
+    target_repair_later(t);
 }
 
 static void target_files_checked(struct target *t, const struct stored *s)
@@ -223,4 +222,14 @@ void target_stored(void *self, const struct stored *s)
         target_files_checked(t, s);
         break;
     }
+}
+
+/* They went back. What HAProxy has is those from before only where it is the same process at a reading after as at one before
+ * they changed, and no reload was under way: else it may have loaded them. */
+void target_files_are_back(struct target *t)
+{
+    bool loaded = t->files_met_reload || instance_view(t->in).loads != t->files_loads;
+    t->files_back = false;
+    if (loaded)
+        instance_must_reload(t->in);
 }

@@ -1,14 +1,204 @@
-/* What one HAProxy runs, verified: the document, one that a newer document has replaced meanwhile, or the file from
- * before. */
+/* What became of the document at one HAProxy, by what was read of it: another writer changed the file, HAProxy runs it, or could
+ * not load it, so that the file from before goes back. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
+#include "configuration/lockout.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/cfg/difference.h"
+#include "haproxy/driver.h"
 #include "haproxy/instance.h"
+
+#define REPAIR_MIN_MS 2000u
+
+/* The document is tried anew. */
+void target_begin(struct target *t)
+{
+    t->progress = PROGRESS_NEW;
+    t->files = target_document(t)->with_files ? FILES_NEW : FILES_DONE;
+    t->files_drifted = t->files_missing = t->files_stay = t->tells = t->needs_verdict = false;
+    error_clear(&t->why);
+}
+
+/* ---- rejected ---- */
+
+/* A HAProxy of this version has rejected it before, perhaps an earlier run of the daemon. */
+void target_remember(struct target *t)
+{
+    const struct document *d = target_document(t);
+    const char *haproxy = instance_view(t->in).haproxy;
+    if (d == NULL)
+        return;
+    if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))
+        target_begin(t);
+    const char *message = store_rejection(t->of->options.store, d->id, target_name(t), haproxy);
+    if (t->progress != PROGRESS_NEW || message == NULL)
+        return;
+    t->progress = PROGRESS_REJECTED;
+    snprintf(t->judge, sizeof(t->judge), "%s", haproxy);
+    (void)error_set(&t->why, ERROR_INVALID, "%s", message);
+    log_warn(t->of->options.log, "configuration was rejected before; it is tried again when it changes, or on SIGHUP",
+             log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("error", message));
+    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
+    timer_set(&t->of->step, 0);
+}
+
+/* By the file that was read last: what is not to be sent there at all. */
+void target_check(struct target *t)
+{
+    const struct document *d = target_document(t);
+    struct error err = {0};
+    const struct cfg_file *is = cfg_content_file(t->file, NULL);
+    const struct cfg_file *wanted = d != NULL ? cfg_content_file(d->content, NULL) : NULL;
+    const struct instance_view view = instance_view(t->in);
+    if (wanted == NULL || t->progress != PROGRESS_NEW)
+        return;
+    if (keep_check(wanted, &t->of->options.keep, &err) != 0)
+        target_reject(
+            t,
+            "configuration refused: its backends conflict with servers that are managed elsewhere; no HAProxy gets it",
+            &err);
+    else if (!t->of->options.allow_lockout && is != NULL &&
+             lockout_check(is, wanted, &(struct lockout_login){view.user, view.password}, &err) != 0)
+        target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
+}
+
+void target_reject(struct target *t, const char *what, const struct error *err)
+{
+    t->progress = PROGRESS_REJECTED;
+    t->why = *err;
+    snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
+    log_error(t->of->options.log, what, log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
+              log_str("source", target_document(t)->origin), log_str("error", err->message));
+    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
+}
+
+/* The same would be rejected again, by this version of HAProxy. */
+void target_keep_rejection(struct target *t)
+{
+    t->progress = PROGRESS_REJECTED;
+    snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
+    store_reject(t->of->options.store, target_document(t)->id, target_name(t), t->judge, t->why.message);
+}
+
+/* ---- the file ---- */
+
+/* The file that was read last means what is wanted: there is nothing to write. */
+static void target_same(struct target *t)
+{
+    if (t->progress == PROGRESS_DRIFTED && t->files_drifted)
+        return;
+    if (t->progress == PROGRESS_DRIFTED) {
+        log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
+        error_clear(&t->why);
+    }
+    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {
+        t->unchanged = !t->unloaded; /* it, or its files, are still to be loaded; else another one has put it there */
+        t->progress = PROGRESS_WRITTEN;
+    }
+}
+
+/* The document was applied, and now the file means something else. */
+static void target_drifted(struct target *t)
+{
+    const struct configuration_options *o = &t->of->options;
+    if (o->drift == CONFIGURATION_DRIFT_IGNORE)
+        return;
+    bool repair = target_may_repair(t);
+    cleanup(mem_free_ptr) char *changes = target_changes(t);
+    struct error why = {0};
+    (void)error_set(&why, ERROR_CONFLICT, "another writer changed haproxy.cfg; the configuration has: %s",
+                    changes != NULL ? changes : "another order");
+    bool news = t->progress != PROGRESS_DRIFTED || !str_eq(why.message, t->why.message);
+    t->why = why;
+    t->progress = PROGRESS_DRIFTED;
+    if (news) {
+        log_warn(o->log,
+                 repair          ? "haproxy.cfg was changed by another writer; it is repaired"
+                 : t->of->paused ? "haproxy.cfg was changed by another writer; it is left so while paused"
+                                 : "haproxy.cfg was changed by another writer; it is left so (CONFIG_DRIFT)",
+                 log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
+                 log_str("differs", changes));
+        target_log_lines(t);
+        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
+    }
+    if (repair)
+        target_repair_later(t);
+}
+
+/* An earlier run applied it, and it was changed meanwhile. What this run wrote, or a daemon that loaded it no more, is no
+ * other writer's. */
+static bool target_may_have_drifted_before(const struct target *t)
+{
+    const struct store *s = t->of->options.store;
+    return t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && !t->unloaded &&
+           store_ran(s, target_document(t), target_name(t)) && !store_was_writing(s, target_name(t));
+}
+
+static void target_drifted_before(struct target *t)
+{
+    t->unchanged = true;
+    t->progress = PROGRESS_WRITTEN;
+    t->files = FILES_DONE; /* as it put them then: they are looked at as any others */
+    target_drifted(t);
+}
+
+void target_compare(struct target *t)
+{
+    const struct document *d = target_document(t);
+    bool lost = t->writing == d && t->unloaded && !t->needs_verdict; /* the answer to its write */
+    bool sent = (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID) || lost;
+    if (d == NULL || t->restores)
+        return;
+    const struct cfg_difference *differs = target_difference(t);
+    t->effect = differs != NULL ? differs->effect : CFG_EFFECT_RELOAD;
+    /* The next commit writes what the Data Plane API has, over a file that means the same: it is to be written, too. */
+    bool over = !sent && t->effect == CFG_EFFECT_NONE && instance_view(t->in).behind;
+    if (over)
+        t->effect = CFG_EFFECT_RELOAD;
+    if (t->effect == CFG_EFFECT_NONE) {
+        if (sent ||
+            (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
+            target_same(t);
+    } else if (t->progress == PROGRESS_WRITTEN && instance_view(t->in).behind)
+        return; /* its load failed, which is told soon, and the Data Plane API has put back what it loaded last */
+    else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
+        target_drifted(t);
+    else if (!over && target_may_have_drifted_before(t))
+        target_drifted_before(t);
+}
+
+void target_repair_later(struct target *t)
+{
+    uint64_t pause = REPAIR_MIN_MS << (t->repairs < 8 ? t->repairs : 8);
+    t->repair_after_ms = clock_mono_ms() + (t->repairs > 0 ? pause : 0);
+    t->repairs++;
+    t->progress = PROGRESS_NEW;
+}
+
+/* ---- what runs ---- */
+
+/* haproxy.cfg means the same with it: only its files are others. */
+void target_go_on(struct target *t)
+{
+    const struct configuration *c = t->of;
+    if (c->document == NULL || t->restores || t->asked != NULL)
+        return;
+    if (!target_is_valid(t) || !t->files_changed || !target_may_write(t) || !canary_lets(t) || !target_by_runtime(t) ||
+        t->effect != CFG_EFFECT_NONE)
+        return;
+    configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
+    target_keep_good(t);
+    target_writes(t, target_document(t));
+    t->progress = PROGRESS_WRITTEN;
+    t->tells = true;
+}
 
 void target_writes(struct target *t, struct document *d)
 {
@@ -25,12 +215,14 @@ void target_not_written(struct target *t, const struct document *d)
         target_writes(t, NULL);
 }
 
-/* Where another one wrote to the file, too, he may have loaded what is gone from there again. */
-static void target_runs_unknown(struct target *t)
+static void target_runs(struct target *t, struct document *d)
 {
-    cfg_content_unref(t->running);
-    t->running = NULL;
-    t->file_runs = false;
+    if (!str_eq(t->runs, d->hash)) {
+        memcpy(t->runs, d->hash, sizeof(t->runs));
+        t->runs_since_ms = (int64_t)clock_wall_ms();
+    }
+    store_applied(t->of->options.store, d, target_name(t));
+    target_writes(t, NULL);
 }
 
 static void target_runs_file_now(struct target *t)
@@ -42,26 +234,6 @@ static void target_runs_file_now(struct target *t)
     cfg_content_hold(&t->running, t->file);
     t->running_version = t->version;
     t->file_runs = true;
-}
-
-bool target_runtime_read(void *self, bool other_worker)
-{
-    struct target *t = self;
-    if (other_worker && t->version != t->running_version)
-        target_runs_unknown(t);
-    if (t->files_back)
-        target_files_are_back(t);
-    return false;
-}
-
-static void target_runs(struct target *t, struct document *d)
-{
-    if (!str_eq(t->runs, d->hash)) {
-        memcpy(t->runs, d->hash, sizeof(t->runs));
-        t->runs_since_ms = (int64_t)clock_wall_ms();
-    }
-    store_applied(t->of->options.store, d, target_name(t));
-    target_writes(t, NULL);
 }
 
 /* A newer document came between the write and the end of its reload. Perhaps it is rejected, and this one runs on. Its
@@ -87,13 +259,6 @@ static void target_superseded(struct target *t)
         return;
     }
     target_writes(t, NULL);
-}
-
-void target_reload_ended(void *self)
-{
-    const struct target *t = self;
-    if (t->progress == PROGRESS_WRITTEN)
-        configuration_tell(t->of, CONFIGURATION_LOADED, t, NULL);
 }
 
 void target_concluded(void *self)
@@ -134,4 +299,137 @@ void target_concluded(void *self)
              log_str("target", target_url(t)), log_str("sha256", d->hash),
              log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->since_us));
     configuration_tell(t->of, t->unchanged ? CONFIGURATION_UNCHANGED : CONFIGURATION_APPLIED, t, NULL);
+}
+
+/* Where another one wrote to the file, too, he may have loaded what is gone from there again. */
+void target_runs_unknown(struct target *t)
+{
+    cfg_content_unref(t->running);
+    t->running = NULL;
+    t->file_runs = false;
+}
+
+/* ran: before, which may have been amid a watch of an earlier run; what has been written by none changes nothing here, which
+ * says nothing to the others. */
+void canary_applied(struct target *t, bool ran)
+{
+    struct configuration *c = t->of;
+    bool unfinished = ran && !store_is_proven(c->options.store, c->document->id);
+    if (canary_goes_on(c))
+        canary_choose(c); /* it may have it from before a restart, or from before another document came and went */
+    bool first = t->canary && canary_goes_on(c);
+    t->evidence_told = false;
+    probation_end(&t->probation);
+    if (t->own != NULL || (t->unchanged && !unfinished && !first))
+        t->probation.state = PROBATION_GOOD;
+    else
+        probation_begin(&t->probation, cfg_content_file(t->file, NULL), clock_mono_ms(),
+                        first ? c->options.canary_time_ms : PROBATION_LEAST_MS);
+}
+
+/* ---- what could not be loaded ---- */
+
+/* What ran there last, as far as an earlier run of the daemon kept it. */
+static struct document *target_ran_last(const struct target *t)
+{
+    struct error err = {0};
+    const struct store *s = t->of->options.store;
+    const struct store_version *v = store_latest(s, target_name(t));
+    return v != NULL ? store_document(s, v->number, &err) : NULL;
+}
+
+void target_keep_good(struct target *t)
+{
+    const struct instance_view v = instance_view(t->in);
+    bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;
+    if (!runs && t->good != NULL)
+        return;
+    cleanup(document_unref_ptr) struct document *d = runs ? NULL : target_ran_last(t);
+    cfg_content_hold(&t->good, d != NULL ? d->content : t->file);
+}
+
+/* Whether there is one to go back to. After a restart the daemon knows no more of it than what it kept, and nothing of
+ * what it wrote before but a mark in the file; where the Data Plane API has put the file from before back itself, it
+ * would still load the other one with each commit. */
+static bool target_recall_good(struct target *t, bool latest)
+{
+    if (t->good != NULL)
+        return latest || t->unloaded;
+    cleanup(document_unref_ptr) struct document *d = target_ran_last(t);
+    if (d == NULL && instance_view(t->in).behind) { /* nor of what ran, but the API does */
+        t->good = cfg_content_ref(t->file);
+        return true;
+    }
+    bool there = d != NULL && target_file_means(t, d->content);
+    if (d == NULL || (latest ? there : !there && !t->unloaded))
+        return false;
+    t->good = cfg_content_ref(d->content);
+    t->files_changed = t->files_changed || d->with_files;
+    return true;
+}
+
+/* A reload that was lost says nothing of the file: there will be another. */
+void target_reload_failed(void *self, bool lost)
+{
+    struct target *t = self;
+    const struct configuration *c = t->of;
+    bool latest = t->progress == PROGRESS_WRITTEN;
+    if (lost || c->document == NULL || !target_recall_good(t, latest))
+        return;
+    t->restores = true;
+    cfg_content_hold(&t->unloadable, t->file); /* what was sent last need not have been written */
+    log_error(c->options.log, "configuration could not be loaded; the previous one is restored",
+              log_str("target", target_url(t)),
+              log_str("sha256", t->writing != NULL ? t->writing->hash
+                                : latest           ? target_document(t)->hash
+                                                   : NULL));
+    if (!latest)
+        return;
+    const char *why = instance_view(t->in).reload_problem;
+    (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it%s%s", why != NULL ? ": " : "",
+                    why != NULL ? why : "");
+    t->progress = PROGRESS_RESTORING;
+    t->load_failed = true;
+    configuration_tell(c, CONFIGURATION_LOAD_FAILED, t, &t->why);
+}
+
+/* Whoever repairs the file by hand meanwhile has a reason, and no more than CONFIG_DRIFT may be held against him. A file that
+ * is behind is no such: a Data Plane API has put back the one that it loaded last, without what HAProxy was told since. */
+void target_left_alone(struct target *t)
+{
+    if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||
+        cfg_content_file(t->file, NULL) == NULL || target_file_means(t, t->unloadable) || target_file_means(t, t->good))
+        return;
+    t->restores = t->unloaded = false; /* what is there is his */
+    target_writes(t, NULL);
+    timer_set(&t->of->step, 0);
+    log_warn(t->of->options.log,
+             "haproxy.cfg was changed by another writer after it could not be loaded; the previous one is not restored",
+             log_str("target", target_url(t)));
+    if (t->progress == PROGRESS_RESTORING)
+        target_keep_rejection(t);
+}
+
+void target_restored(struct target *t, const struct replaced *r)
+{
+    const struct configuration *c = t->of;
+    bool refused = r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL;
+    if (r->result != TRANSACTION_COMMITTED && !refused) {
+        t->away = r->result != TRANSACTION_CONFLICT;
+        configuration_tell(c, CONFIGURATION_FAILED, t, &r->error);
+        return; /* the instance pauses, and it is tried again */
+    }
+    t->restores = false;
+    t->unloaded = refused; /* then it is tried again after the next reload that fails, and holds up no other document */
+    if (!refused && t->progress == PROGRESS_RESTORING)
+        t->progress = PROGRESS_RESTORED;
+    if (!refused)
+        return;
+    log_error(c->options.log,
+              "the previous configuration cannot be restored; HAProxy runs it, and haproxy.cfg is "
+              "one that it cannot load",
+              log_str("target", target_url(t)), log_str("error", r->error.message));
+    target_writes(t, NULL);
+    if (t->progress == PROGRESS_RESTORING)
+        target_keep_rejection(t);
 }

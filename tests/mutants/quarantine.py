@@ -2,11 +2,12 @@
 
 from .mutant import Mutant, room
 
+SUCCESSION = "configuration/succession.c"
+TURNS = "configuration/turns.c"
 CULPRITS = "configuration/culprits.c"
 PLAN = "services/plan.c"
 ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
-BY_RUNTIME = "configuration/target_runtime.c"
 OBJECTS = "template/objects.c"
 FORMS = "daemon/template/set_quarantine.c"
 SET = "template/set.c"
@@ -86,9 +87,9 @@ room("quarantine: what is withheld of Services", ("test_services_plan",), (
     Mutant("a suspect is told nothing, at length", PLAN, "if (why != NULL && told != r->service)", "if (told != r->service)"),
 ))
 room("quarantine: documents that are only checked", ("test_target", "test_configuration"), (
-    Mutant("a trial is written", ENGINE, "return configuration_writes(c) && !c->document->trial;", "return configuration_writes(c);"),
-    Mutant("a trial needs no verdict", BY_RUNTIME, " && !target_document(t)->trial;", ";"),
-    Mutant("what was checked is not written then", ENGINE, " && c->document->trial == d->trial &&", " &&"),
+    Mutant("a trial is written", TURNS, "return configuration_writes(c) && !c->document->trial;", "return configuration_writes(c);"),
+    Mutant("a trial needs no verdict", TURNS, " && !target_document(t)->trial;", ";"),
+    Mutant("what was checked is not written then", SUCCESSION, " && c->document->trial == d->trial &&", " &&"),
     Mutant("what is valid runs", ENGINE, "(checks && t->progress == PROGRESS_VALID)", "(t->progress == PROGRESS_VALID)"),
     Mutant("what is only checked keeps the next one waiting", TARGET, "restores || (writes && !target_by_runtime(t))", "restores || !target_by_runtime(t)"),
 ))

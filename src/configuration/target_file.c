@@ -1,0 +1,204 @@
+/* haproxy.cfg of one HAProxy as it was read last, beside what the document makes of it: in what they differ, and which
+ * of it a running HAProxy can be given by runtime commands. */
+#include "base/mem.h"
+#include "base/text.h"
+#include "configuration/configuration_internal.h"
+#include "configuration/document.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/cfg/difference.h"
+#include "haproxy/instance.h"
+
+#define CHANGES_SHOWN 10 /* in a log line */
+
+const char *target_url(const struct target *t)
+{
+    return instance_view(t->in).url;
+}
+
+const char *target_name(const struct target *t)
+{
+    return t->name != NULL ? t->name : target_url(t);
+}
+
+/* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by
+ * these edits. */
+static struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own, struct cfg_edits *edits)
+{
+    static const struct cfg_file nothing = {.version = -1};
+    const struct cfg_file *is = cfg_content_file(t->file, NULL), *text = cfg_content_file(own, NULL);
+    struct buf out;
+    cfg_edits_fini(edits);
+    if (t->of->options.keep.count == 0 || text == NULL)
+        return cfg_content_ref(own);
+    buf_init_secret(&out, 0);
+    keep_print(text, is != NULL ? is : &nothing, &t->of->options.keep, edits, &out);
+    return cfg_content_take(&out);
+}
+
+struct cfg_content *target_text(struct target *t, struct cfg_content *own)
+{
+    cfg_content_unref(t->sent);
+    t->sent = NULL;
+    return t->sent = target_with_kept(t, own, &t->edits);
+}
+
+static bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret,
+                        const struct cfg_file **is, const struct cfg_file **wanted)
+{
+    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
+    *ret = target_with_kept(t, own, &edits);
+    *is = cfg_content_file(t->file, NULL);
+    *wanted = cfg_content_file(*ret, NULL);
+    return *is != NULL && *wanted != NULL;
+}
+
+bool target_file_means(const struct target *t, struct cfg_content *own)
+{
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
+    return target_both(t, own, &with_kept, &is, &wanted) && cfg_same_meaning(is, wanted, instance_view(t->in).regroups);
+}
+
+/* Compared once: most readings find the file that was there before. */
+const struct cfg_difference *target_difference(struct target *t)
+{
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
+    if (!t->compared) {
+        cfg_difference_fini(&t->differs);
+        t->comparable = target_both(t, target_document(t)->content, &with_kept, &is, &wanted);
+        if (t->comparable)
+            cfg_difference_init(&t->differs, is, wanted, instance_view(t->in).regroups);
+        t->compared = true;
+    }
+    return t->comparable ? &t->differs : NULL;
+}
+
+void target_line_difference(struct target *t, struct cfg_line_difference *ret)
+{
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
+    *ret = (struct cfg_line_difference){0};
+    if (target_both(t, target_document(t)->content, &with_kept, &is, &wanted))
+        cfg_line_difference_init(ret, is, wanted);
+}
+
+/* What is in the file ("-") and what the configuration has ("+"). */
+void target_log_lines(struct target *t)
+{
+    const struct log *log = t->of->options.log;
+    cleanup(cfg_line_difference_fini) struct cfg_line_difference differs;
+    target_line_difference(t, &differs);
+    for (size_t i = 0; i < differs.count && i < CFG_LINE_DIFFERENCE_MAX; i++)
+        log_warn(log, "haproxy.cfg differs from the configuration", log_str("target", target_url(t)),
+                 log_str("section", differs.lines[i].section), log_str("line", differs.lines[i].text),
+                 log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,
+                        log_int("more_lines", differs.count - i - 1)));
+}
+
+/* "backend b: server n1 address; frontend f: new bind". Allocates; NULL: nothing, or it cannot be told. */
+char *target_changes(struct target *t)
+{
+    const struct cfg_difference *differs = target_difference(t);
+    struct text_list list = {.between = "; ", .max = CHANGES_SHOWN};
+    for (size_t i = 0; differs != NULL && i < differs->count; i++)
+        if (text_list_next(&list))
+            buf_add(&list.text, i < array_len(differs->texts) ? differs->texts[i] : "");
+    return text_list_take(&list);
+}
+
+/* ---- without a reload ---- */
+
+/* As far as this way to HAProxy can. */
+static bool target_can_be_told(const struct target *t)
+{
+    return t->effect != CFG_EFFECT_RELOAD && (t->effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
+}
+
+/* As the file that HAProxy runs, which is another one: changed while nobody counted versions on, it has that one's notes. */
+static bool target_is_same_version(const struct target *t)
+{
+    return t->running != NULL && t->version == t->running_version;
+}
+
+/* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Of what another
+ * writer put there nobody knows whether he loaded it; of what a daemon wrote before, that one noted it. */
+static const char *target_runs_another(const struct target *t)
+{
+    const struct instance_view v = instance_view(t->in);
+    return t->restores || v.dirty       ? "haproxy.cfg was written and is not loaded yet"
+           : v.reload == RELOAD_PENDING ? "a reload is under way"
+           : !v.last_reload_known       ? "how HAProxy's last reload ended is not known"
+           : !instance_at_rest(t->in)   ? "HAProxy runs something else than its haproxy.cfg"
+           : !t->file_runs && (!v.loaded || target_is_same_version(t))
+               ? "haproxy.cfg is not known to be what HAProxy runs"
+               : NULL;
+}
+
+static bool target_runs_file(const struct target *t)
+{
+    return target_runs_another(t) == NULL;
+}
+
+bool target_by_runtime(const struct target *t)
+{
+    return target_can_be_told(t) && !t->needs_verdict && target_runs_file(t);
+}
+
+/* Numbers and addresses in their place: there is nothing that HAProxy could refuse. */
+bool target_is_plain(const struct target *t)
+{
+    return t->effect == CFG_EFFECT_RUNTIME && !t->files_changed;
+}
+
+/* The request may be answered when the document, and with it the difference, is another one. */
+void target_tell(struct target *t, struct replacement_request *ret)
+{
+    const struct cfg_difference *d = target_runs_file(t) ? target_difference(t) : NULL;
+    changes_fini(&t->told);
+    if (d == NULL || (d->effect != CFG_EFFECT_RUNTIME && d->effect != CFG_EFFECT_RUNTIME_SERVERS))
+        return;
+    for (size_t i = 0; i < d->changes.count; i++)
+        changes_add(&t->told, d->changes.list[i]);
+    ret->changes = &t->told;
+    ret->plain = target_is_plain(t);
+    ret->files_stay = !t->files_changed;
+}
+
+static int target_foresee_config(struct target *t, struct buf *ret, struct error *err)
+{
+    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+    const struct cfg_file *is, *wanted;
+    const struct cfg_difference *d = target_difference(t);
+    if (d == NULL || d->effect == CFG_EFFECT_NONE)
+        return 0;
+    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : target_runs_another(t);
+    if (why != NULL)
+        return error_set(err, ERROR_INVALID, "%s", why);
+    if (!target_both(t, target_document(t)->content, &with_kept, &is, &wanted))
+        return 0;
+    return instance_foresee(t->in, wanted, &d->changes, ret, err);
+}
+
+/* Its files, where haproxy.cfg itself takes no reload. */
+static int target_foresee_files(const struct target *t, struct error *err)
+{
+    const struct storage_foresight *files = &t->foresight;
+    const struct storage_foreseen *one = storage_foresight_reloads(files);
+    const char *why = target_runs_another(t);
+    bool stores =
+        one != NULL || storage_foresight_has(files, STORAGE_BY_RUNTIME) || storage_foresight_has(files, STORAGE_UNUSED);
+    if (stores && why != NULL)
+        return error_set(err, ERROR_INVALID, "%s", why);
+    return one != NULL ? error_set(err, ERROR_INVALID, "%s: %s", one->name, one->why) : 0;
+}
+
+int target_foresee(struct target *t, struct buf *ret, struct error *err)
+{
+    int status = target_foresee_config(t, ret, err);
+    if (status == 0)
+        status = target_foresee_files(t, err);
+    if (status != 0)
+        storage_foresight_load(&t->foresight);
+    return status;
+}
