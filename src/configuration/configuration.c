@@ -100,7 +100,8 @@ void configuration_pause(struct configuration *c, bool paused)
 static bool targets_any_runs(const struct configuration *c)
 {
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        if (!t->joins && (t->runs[0] != '\0' || t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_DRIFTED))
+        if (!t->watch.joins &&
+            (t->runs.hash[0] != '\0' || t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_DRIFTED))
             return true;
     return false;
 }
@@ -121,9 +122,9 @@ size_t configuration_add(struct configuration *c, const char *name)
                          .number = number,
                          .engine = {.ops = &target_ops, .self = t, .rest = true},
                          .name = name != NULL ? mem_strdup(name) : NULL,
-                         .joins = targets_any_runs(c)};
-    t->file = cfg_content_new(mem_strdup(""), 0);
-    retry_init(&t->retry, backoff_random_seed() + (unsigned)number);
+                         .watch.joins = targets_any_runs(c)};
+    t->runs.file = cfg_content_new(mem_strdup(""), 0);
+    retry_init(&t->failed.retry, backoff_random_seed() + (unsigned)number);
     if (number == c->count)
         c->targets = mem_resize(c->targets, ++c->count, sizeof(c->targets[0]));
     c->targets[number] = t;
@@ -214,12 +215,12 @@ bool configuration_runs(const struct configuration *c, struct buf *ret)
 {
     const struct cfg_content *first = NULL;
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        if (!t->read && !t->away)
+        if (!t->runs.read && !t->failed.away)
             return false;
-        if (!t->read || cfg_content_same(t->file, first))
+        if (!t->runs.read || cfg_content_same(t->runs.file, first))
             continue;
-        first = first != NULL ? first : t->file;
-        buf_addn(ret, t->file->text, t->file->len);
+        first = first != NULL ? first : t->runs.file;
+        buf_addn(ret, t->runs.file->text, t->runs.file->len);
         buf_add(ret, "\n");
     }
     return first != NULL;
@@ -229,9 +230,9 @@ bool configuration_accepted(const struct configuration *c)
 {
     bool any = false, checks = c->document != NULL && (c->document->trial || c->options.dry_run);
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
-        bool has = t->own == NULL && (runs || (checks && t->progress == PROGRESS_VALID));
-        if (!has && !t->away && !t->joins)
+        bool runs = t->sent.progress == PROGRESS_APPLIED || t->sent.progress == PROGRESS_DRIFTED;
+        bool has = t->own == NULL && (runs || (checks && t->sent.progress == PROGRESS_VALID));
+        if (!has && !t->failed.away && !t->watch.joins)
             return false;
         any = any || has;
     }
@@ -265,7 +266,7 @@ int configuration_foresee(const struct configuration *c, size_t target, struct b
 
 const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target)
 {
-    return &c->targets[target]->foresight;
+    return &c->targets[target]->sent.foresight;
 }
 
 void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
@@ -289,16 +290,16 @@ static const struct {
 
 static const char *canary_evidence(const struct target *t)
 {
-    if (t->probation.state == PROBATION_BAD)
-        return t->probation.evidence.message;
+    if (t->watch.probation.state == PROBATION_BAD)
+        return t->watch.probation.evidence.message;
     return configuration_is_rolled_back(t->of) ? store_held_why(t->of->options.store) : NULL;
 }
 
 static void canary_view(const struct target *t, struct configuration_view *ret)
 {
     const struct configuration *c = t->of;
-    const struct probation *p = &t->probation;
-    bool first = t->canary && canary_goes_on(c);
+    const struct probation *p = &t->watch.probation;
+    bool first = t->watch.canary && canary_goes_on(c);
     ret->evidence = canary_evidence(t);
     ret->withdrawn = configuration_is_rolled_back(c) && c->withdrawn != NULL ? c->withdrawn->hash : NULL;
     if (ret->evidence != NULL)
@@ -306,7 +307,7 @@ static void canary_view(const struct target *t, struct configuration_view *ret)
     if (first && p->state == PROBATION_GOES_ON) {
         ret->canary = "watched";
         ret->canary_until_ms = p->since_ms + p->time_ms;
-    } else if (first && (p->state == PROBATION_BAD || t->load_failed)) {
+    } else if (first && (p->state == PROBATION_BAD || t->watch.load_failed)) {
         ret->canary = "failed";
     } else if (canary_waits(t)) {
         ret->canary = "waits";
@@ -316,20 +317,20 @@ static void canary_view(const struct target *t, struct configuration_view *ret)
 /* Of what was sent, or of the last reading. */
 static enum retry_class configuration_failure(const struct target *t)
 {
-    const struct error *problem = t->away && t->in != NULL ? instance_view(t->in).problem : NULL;
-    if (t->retry.class != RETRY_NONE || problem == NULL || problem->kind == ERROR_NONE)
-        return t->retry.class;
+    const struct error *problem = t->failed.away && t->in != NULL ? instance_view(t->in).problem : NULL;
+    if (t->failed.retry.class != RETRY_NONE || problem == NULL || problem->kind == ERROR_NONE)
+        return t->failed.retry.class;
     return retry_class_of(problem);
 }
 
 /* What keeps it from being applied; NULL: nothing that is known. */
 static const char *configuration_obstacle(const struct target *t)
 {
-    if (t->why.kind != ERROR_NONE)
-        return t->why.message;
+    if (t->failed.why.kind != ERROR_NONE)
+        return t->failed.why.message;
     if (t->own != NULL)
         return "this HAProxy is new and has the last configuration that ran: the latest is rejected";
-    if (t->in == NULL || t->progress == PROGRESS_APPLIED)
+    if (t->in == NULL || t->sent.progress == PROGRESS_APPLIED)
         return NULL;
     const struct instance_view v = instance_view(t->in);
     bool problem = v.problem != NULL && v.problem->kind != ERROR_NONE;
@@ -339,20 +340,20 @@ static const char *configuration_obstacle(const struct target *t)
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
     const struct target *t = c->targets[target];
-    struct configuration_view v = {.state = progresses[t->progress].name,
-                                   .status = progresses[t->progress].status,
-                                   .away = t->away,
-                                   .joins = t->joins,
+    struct configuration_view v = {.state = progresses[t->sent.progress].name,
+                                   .status = progresses[t->sent.progress].status,
+                                   .away = t->failed.away,
+                                   .joins = t->watch.joins,
                                    .overtaken = c->next != NULL,
                                    .former = t->own != NULL,
                                    .paused = c->paused,
-                                   .files_missing = t->files_missing,
-                                   .files_done = t->files == FILES_DONE,
+                                   .files_missing = t->sent.files_missing,
+                                   .files_done = t->sent.files == FILES_DONE,
                                    .failure = retry_class_name(configuration_failure(t)),
-                                   .next_try_ms = t->retry.not_before_ms,
+                                   .next_try_ms = t->failed.retry.not_before_ms,
                                    .reason = configuration_obstacle(t),
-                                   .runs = t->runs,
-                                   .runs_since_ms = t->runs_since_ms};
+                                   .runs = t->runs.hash,
+                                   .runs_since_ms = t->runs.since_ms};
     if (c->document != NULL) {
         v.sha256 = target_document(t)->hash;
         v.source = target_document(t)->origin;
@@ -382,7 +383,7 @@ bool configuration_ready(const struct configuration *c, const char *waits, struc
     for (const struct target *t = c->document != NULL || why == waits ? target_next(c, NULL) : NULL; t != NULL;
          t = target_next(c, t)) {
         const char *evidence = canary_evidence(t), *obstacle = configuration_obstacle(t);
-        bool ok = t->progress == PROGRESS_APPLIED;
+        bool ok = t->sent.progress == PROGRESS_APPLIED;
         any = any || (ok && t->own == NULL);
         obstacle = obstacle != NULL ? obstacle : evidence;
         checks_add(checks,
@@ -390,7 +391,7 @@ bool configuration_ready(const struct configuration *c, const char *waits, struc
                    : evidence != NULL ? CHECK_WARN
                                       : CHECK_OK,
                    mem_printf("target %s configuration", target_url(t)),
-                   mem_printf("%s%s%s", progresses[t->progress].words, obstacle != NULL ? ": " : "",
+                   mem_printf("%s%s%s", progresses[t->sent.progress].words, obstacle != NULL ? ": " : "",
                               obstacle != NULL ? obstacle : ""),
                    NULL);
     }

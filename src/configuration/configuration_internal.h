@@ -42,65 +42,89 @@ enum files_progress {
     FILES_DONE,
 };
 
+/* The document on its way to one target. Written by target_runs.c, target_files.c and target.c. */
+struct target_sent {
+    enum progress progress;
+    bool unchanged;            /* the file meant the same before: nothing was written */
+    struct cfg_content *text;  /* the document or `good`, with server lines that are not its own, as it is sent, */
+    struct cfg_edits edits;    /* printed with these */
+    struct changes changes;    /* for the running HAProxy, with the write in hand */
+    struct document *asked;    /* that the request in hand is about; NULL: the file from before, or none is */
+    struct document *writing;  /* sent to be written, and not known to run yet; NULL: none */
+    struct document *storing;  /* whose files are being stored; NULL: none */
+    enum storage_part part;    /* of it */
+    enum files_progress files; /* and these follow: */
+    bool files_changed;        /* since the last that ran: a reload is to load them */
+    bool files_met_reload;     /* one was under way when they changed first, */
+    unsigned files_loads;      /* or more than these were since: HAProxy may have loaded them */
+    bool files_stay;           /* some could not go back: that is not tried again */
+    bool files_back;           /* they went back, and HAProxy was not read since */
+    bool files_unchecked;      /* another writer may have changed them */
+    bool files_drifted;        /* another writer has */
+    bool files_missing;        /* nothing may be written, and they are not there as the document has them */
+    bool
+        by_runtime; /* nothing is loaded for the document: its changed files are still to be sent by runtime commands */
+    bool needs_verdict;                 /* HAProxy did not take all of its files by runtime commands */
+    struct storage_foresight foresight; /* of its files, with `foresees` */
+    uint64_t since_us;                  /* clock_mono_us of its arrival */
+};
+
+/* What one target has and runs. Written by target_file.c, target_runs.c and target.c. */
+struct target_has {
+    bool read;                /* its file was */
+    struct cfg_content *file; /* as read last (empty: it is no configuration), */
+    int64_t version;          /* at this one */
+    enum {
+        DIFFERENCE_UNKNOWN,
+        DIFFERENCE_NONE,
+        DIFFERENCE_KNOWN
+    } compared;                         /* with the document; NONE: one of them is no configuration */
+    struct cfg_difference differs;      /* of KNOWN */
+    enum cfg_effect effect;             /* of the document, by the file that was read last */
+    struct cfg_content *running;        /* the last file that HAProxy was known to run; NULL: none yet */
+    int64_t running_version;            /* of that file */
+    bool file_runs;                     /* the one that was read last means the same */
+    bool unloaded;                      /* the file was written, and is not known to run */
+    struct cfg_content *good;           /* the file that was replaced and that HAProxy ran; NULL: nothing was */
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of the document that it ran last; "": none by this daemon */
+    int64_t since_ms;                   /* wall clock */
+};
+
+/* What went wrong at one target, and when it is tried again. Written by target_runs.c, target_files.c and target.c. */
+struct target_failed {
+    bool away;                      /* the last request had no answer that counts */
+    struct error why;               /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
+    char judge[32];                 /* the version of the HAProxy that rejected it */
+    bool restores;                  /* it could not be loaded: `good` goes back, whatever document came since, */
+    struct cfg_content *unloadable; /* instead of this file */
+    unsigned repairs;               /* of drift, since the last document */
+    uint64_t repair_after_ms;
+    struct retry retry; /* after what failed and says nothing of the document */
+    uint64_t anew_ms;   /* a new document ended the pause after a failure then; 0: none did */
+};
+
+/* What comes of the document at one target, for all of them. Written by turns.c, target_runs.c and succession.c. */
+struct target_watch {
+    bool joins;  /* it came when others had a configuration: until it does well with one, it concerns no other target */
+    bool canary; /* it gets the document before others do */
+    bool written;     /* the document was, by this run, whatever became of it */
+    bool load_failed; /* the document could not be loaded here */
+    bool reported;    /* that it does badly with it */
+    struct probation probation;
+};
+
 struct target {
     struct configuration *of;
     size_t number;
     struct instance *in;
     struct engine engine;
-    char *name;          /* what the store knows it by; NULL: its URL */
-    bool joins;          /* it came when others had a configuration: until it does well with one it is its own matter */
-    struct target *gone; /* of those that were removed, the next one */
-    enum progress progress;
-    enum files_progress files;
-    bool files_changed;                 /* since the last that ran: a reload is to load them */
-    bool files_met_reload;              /* one was under way when they changed first, */
-    unsigned files_loads;               /* or more than these were since: HAProxy may have loaded them */
-    bool files_stay;                    /* some could not go back: that is not tried again */
-    bool files_back;                    /* they went back, and HAProxy was not read since */
-    struct document *storing;           /* whose files are being stored; NULL: none */
-    enum storage_part part;             /* of it */
-    bool files_unchecked;               /* another writer may have changed them */
-    bool files_drifted;                 /* he has */
-    struct storage_foresight foresight; /* of the document's files, with `foresees` */
-    bool files_missing;                 /* nothing may be written, and they are not there as the document has them */
-    bool away;                          /* the last request about it had no answer that counts */
-    bool unchanged;                     /* the file meant the same before: nothing was written */
-    struct error why;                   /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
-    char judge[32];                     /* the version of the HAProxy that rejected it */
-    bool read;                          /* its file was */
-    struct cfg_content *file;           /* as read last (empty: it is no configuration), */
-    int64_t version;                    /* at this one */
-    bool compared;                      /* it, and the document: */
-    bool comparable;                    /* both are configurations, and */
-    struct cfg_difference differs;
-    enum cfg_effect effect; /* of the document, by the file that was read last */
-    bool needs_verdict;     /* the document's files were sent by runtime commands, and HAProxy did not take them all */
-    struct cfg_content *sent;       /* the document or `good`, with server lines that are not its own, as it is sent, */
-    struct cfg_edits edits;         /* printed with these */
-    struct document *asked;         /* that the request in hand is about; NULL: the file from before, or none is */
-    struct document *writing;       /* sent to be written, and not known to run yet; NULL: none */
-    struct cfg_content *running;    /* the last file that HAProxy was known to run; NULL: none yet */
-    int64_t running_version;        /* of that file */
-    bool file_runs;                 /* the one that was read last means the same */
-    struct cfg_content *good;       /* the file that was replaced and that HAProxy ran; NULL: nothing was */
-    struct cfg_content *unloadable; /* with `restores`: what `good` replaces */
-    bool unloaded;                  /* the file was written, and is not known to run */
-    struct changes told;            /* to the running HAProxy with the write in hand */
-    bool tells;                     /* nothing is loaded for the document: files that changed are to be told yet */
-    bool restores;                  /* it could not be loaded: `good` goes back, whatever document came since */
-    uint64_t since_us;
-    char runs[DIGEST_SHA256_HEX_BYTES];
-    int64_t runs_since_ms;
-    unsigned repairs; /* of drift, since the last document */
-    uint64_t repair_after_ms;
-    struct document *own;       /* it gets this one while the latest is rejected, as it has none; NULL: the latest */
-    struct probation probation; /* what comes of it */
-    bool canary;                /* it gets the document before others do */
-    bool written;               /* the document was, by this run, whatever became of it */
-    bool load_failed;           /* the document could not be loaded here */
-    bool evidence_told;         /* that it does badly with it */
-    struct retry retry;         /* after what failed and says nothing of the document */
-    uint64_t anew_ms;           /* a new document ended the pause after a failure then; 0: none did */
+    char *name;           /* what the store knows it by; NULL: its URL */
+    struct target *gone;  /* of those that were removed, the next one */
+    struct document *own; /* it gets this one while the latest is rejected, as it has none; NULL: the latest */
+    struct target_sent sent;
+    struct target_has runs;
+    struct target_failed failed;
+    struct target_watch watch;
 };
 
 struct configuration {

@@ -13,8 +13,8 @@ static void canary_begin(struct configuration *c)
 {
     c->canary_passed = false;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        t->canary = t->written = t->load_failed = t->evidence_told = false;
-        probation_end(&t->probation);
+        t->watch.canary = t->watch.written = t->watch.load_failed = t->watch.reported = false;
+        probation_end(&t->watch.probation);
     }
 }
 
@@ -79,7 +79,7 @@ static void configuration_report(struct target *t, const struct error *evidence)
 
 static bool rollback_has_document(const struct target *t)
 {
-    return t->own == NULL && (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED);
+    return t->own == NULL && (t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_APPLIED);
 }
 
 static void rollback_tell(const struct configuration *c, const struct document *from, const char *reason,
@@ -97,12 +97,12 @@ static bool rollback_file(struct configuration *c, const struct error *why)
 {
     bool any = false;
     for (struct target *t = c->document->with_files ? NULL : target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        if (!rollback_has_document(t) || t->unchanged || t->good == NULL)
+        if (!rollback_has_document(t) || t->sent.unchanged || t->runs.good == NULL)
             continue;
-        t->restores = any = true;
-        t->progress = PROGRESS_RESTORING;
-        t->why = *why;
-        cfg_content_hold(&t->unloadable, c->document->content);
+        t->failed.restores = any = true;
+        t->sent.progress = PROGRESS_RESTORING;
+        t->failed.why = *why;
+        cfg_content_hold(&t->failed.unloadable, c->document->content);
         store_reject(c->options.store, c->document->id, target_name(t), instance_view(t->in).haproxy, why->message);
         store_taken_back(c->options.store, c->document->id, target_name(t));
     }
@@ -132,7 +132,7 @@ static void rollback(struct target *bad, const char *reason, const struct error 
         rollback_to(c, d, number, why.message);
     else if (!rollback_file(c, &why)) {
         (void)error_prefix(&why, "there is nothing to go back to");
-        bad->evidence_told = true;
+        bad->watch.reported = true;
         configuration_report(bad, &why);
         return;
     }
@@ -156,7 +156,7 @@ static bool rollback_is_allowed(const struct configuration *c)
 static void rollback_canary_failed(struct target *t, const struct error *evidence)
 {
     struct configuration *c = t->of;
-    if (!t->canary || !canary_goes_on(c) || t->evidence_told)
+    if (!t->watch.canary || !canary_goes_on(c) || t->watch.reported)
         return;
     log_error(c->options.log, "canary failed; no other HAProxy gets the configuration",
               log_str("target", target_url(t)), log_str("sha256", c->document->hash),
@@ -167,13 +167,13 @@ static void rollback_canary_failed(struct target *t, const struct error *evidenc
 /* True: it was rolled back. */
 static bool rollback_judge(struct target *t)
 {
-    const struct probation *w = &t->probation;
+    const struct probation *w = &t->watch.probation;
     const struct error evidence = w->evidence;
-    if (w->state != PROBATION_BAD || t->progress != PROGRESS_APPLIED || t->evidence_told)
+    if (w->state != PROBATION_BAD || t->sent.progress != PROGRESS_APPLIED || t->watch.reported)
         return false;
     rollback_canary_failed(t, &evidence);
-    t->evidence_told = true;
-    if (t->joins || !rollback_is_allowed(t->of)) {
+    t->watch.reported = true;
+    if (t->watch.joins || !rollback_is_allowed(t->of)) {
         configuration_report(t, &evidence);
         return false;
     }
@@ -194,14 +194,15 @@ static bool rollback_others_have(const struct target *t)
 /* One HAProxy could not load it, and has the file from before again: so do those that could. */
 static bool rollback_unloadable(struct target *t)
 {
-    const struct error why = t->why;
-    if (!t->load_failed)
+    const struct error why = t->failed.why;
+    if (!t->watch.load_failed)
         return false;
     rollback_canary_failed(t, &why);
-    t->evidence_told = true;
-    if (t->joins || t->progress != PROGRESS_REJECTED || !rollback_others_have(t) || !rollback_is_allowed(t->of))
+    t->watch.reported = true;
+    if (t->watch.joins || t->sent.progress != PROGRESS_REJECTED || !rollback_others_have(t) ||
+        !rollback_is_allowed(t->of))
         return false;
-    t->load_failed = false;
+    t->watch.load_failed = false;
     rollback(t, CONFIGURATION_REASON_RELOAD, &why);
     return true;
 }
@@ -220,7 +221,7 @@ static bool canary_none_elsewhere(const void *arg, const char *backend)
 {
     const struct target *t = arg;
     for (const struct target *other = target_next(t->of, NULL); other != NULL; other = target_next(t->of, other))
-        if (other != t && probation_has_none(&other->probation, backend))
+        if (other != t && probation_has_none(&other->watch.probation, backend))
             return true;
     return false;
 }
@@ -235,11 +236,11 @@ static bool canary_never_counts(const void *arg, const char *backend)
 static void canary_judge(struct target *t)
 {
     const struct configuration *c = t->of;
-    bool counts = c->options.rollback == CONFIGURATION_ROLLBACK_SERVING || (t->canary && canary_goes_on(c));
+    bool counts = c->options.rollback == CONFIGURATION_ROLLBACK_SERVING || (t->watch.canary && canary_goes_on(c));
     struct error said;
-    if (!probation_is_to_judge(&t->probation))
+    if (!probation_is_to_judge(&t->watch.probation))
         return;
-    probation_judge(&t->probation, counts ? canary_none_elsewhere : canary_never_counts, t, &said);
+    probation_judge(&t->watch.probation, counts ? canary_none_elsewhere : canary_never_counts, t, &said);
     if (said.kind == ERROR_NONE)
         return;
     (void)error_prefix(&said, counts ? "on another HAProxy, too" : "CONFIG_ROLLBACK is not serving");
@@ -248,15 +249,15 @@ static void canary_judge(struct target *t)
 
 static bool canary_is_good(const struct target *t)
 {
-    return t->own == NULL && t->progress == PROGRESS_APPLIED && t->probation.state == PROBATION_GOOD;
+    return t->own == NULL && t->sent.progress == PROGRESS_APPLIED && t->watch.probation.state == PROBATION_GOOD;
 }
 
 static void canary_pass(struct configuration *c)
 {
     size_t members = 0, good = 0;
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        members += t->canary;
-        good += t->canary && canary_is_good(t);
+        members += t->watch.canary;
+        good += t->watch.canary && canary_is_good(t);
     }
     if (!canary_goes_on(c) || members == 0 || good < members)
         return;
@@ -271,16 +272,16 @@ static void canary_prove(struct configuration *c)
 {
     size_t good = 0;
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        if (!canary_is_good(t) && !t->away && !t->joins)
+        if (!canary_is_good(t) && !t->failed.away && !t->watch.joins)
             return;
-        good += canary_is_good(t) && !t->joins;
+        good += canary_is_good(t) && !t->watch.joins;
     }
     if (good == 0)
         return;
     store_prove(c->options.store, c->document->id);
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        if (!t->joins)
-            probation_forget(&t->probation);
+        if (!t->watch.joins)
+            probation_forget(&t->watch.probation);
 }
 
 void canary_step(struct configuration *c)
@@ -292,7 +293,7 @@ void canary_step(struct configuration *c)
     if (rollback_step(c))
         return;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        t->joins = t->joins && !canary_is_good(t); /* it belongs to them from now on */
+        t->watch.joins = t->watch.joins && !canary_is_good(t); /* it belongs to them from now on */
     canary_pass(c);
     canary_prove(c);
 }
@@ -301,7 +302,7 @@ void rollback_try_again(struct configuration *c)
 {
     c->try_again = false;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        if (t->probation.state == PROBATION_BAD && t->progress == PROGRESS_APPLIED)
+        if (t->watch.probation.state == PROBATION_BAD && t->sent.progress == PROGRESS_APPLIED)
             canary_applied(t, true);
     }
     if (c->withdrawn == NULL || store_held_why(c->options.store) == NULL)
@@ -318,8 +319,8 @@ void rollback_try_again(struct configuration *c)
 /* As far as is known: perhaps it did so before a restart of the daemon. */
 static bool target_new_has_none(const struct target *t)
 {
-    bool begins = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    return begins && t->own == NULL && t->in != NULL && t->runs[0] == '\0' && t->writing == NULL &&
+    bool begins = t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID;
+    return begins && t->own == NULL && t->in != NULL && t->runs.hash[0] == '\0' && t->sent.writing == NULL &&
            store_latest(t->of->options.store, target_name(t)) == NULL;
 }
 
@@ -348,7 +349,7 @@ static void target_new_take(struct target *t)
     log_info(c->options.log, "HAProxy is new, and the latest configuration is rejected: it gets the last one that ran",
              log_str("target", target_url(t)), log_str("sha256", d->hash), log_int("version", number));
     t->own = d;
-    t->joins = true;
+    t->watch.joins = true;
     target_set(t);
 }
 

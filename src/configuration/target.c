@@ -22,7 +22,7 @@ static void target_read_first(struct target *t)
 {
     if (!store_was_writing(t->of->options.store, target_name(t)) || instance_view(t->in).unloaded)
         return; /* or the file says so itself, which is enough */
-    t->unloaded = true;
+    t->runs.unloaded = true;
     log_warn(t->of->options.log, "haproxy.cfg was written by an earlier run, and is not known to be loaded; loading it",
              log_str("target", target_url(t)));
     instance_must_reload(t->in);
@@ -41,21 +41,22 @@ static void target_read(void *self)
     struct cfg_content *file = instance_file(t->in);
     cleanup(cfg_content_unref_ptr) struct cfg_content *none = file == NULL ? cfg_content_new(mem_strdup(""), 0) : NULL;
     file = file != NULL ? file : none;
-    bool same = cfg_content_same(file, t->file);
-    t->compared = t->compared && same;
-    cfg_content_hold(&t->file, file);
-    if (!t->read)
-        target_read_first(t);
-    t->read = true;
+    bool same = cfg_content_same(file, t->runs.file);
     if (!same)
-        t->file_runs = t->running != NULL && target_file_means(t, t->running);
-    t->version = instance_view(t->in).version;
-    t->unloaded = t->unloaded || instance_view(t->in).unloaded; /* of an earlier run */
+        t->runs.compared = DIFFERENCE_UNKNOWN;
+    cfg_content_hold(&t->runs.file, file);
+    if (!t->runs.read)
+        target_read_first(t);
+    t->runs.read = true;
+    if (!same)
+        t->runs.file_runs = t->runs.running != NULL && target_file_means(t, t->runs.running);
+    t->runs.version = instance_view(t->in).version;
+    t->runs.unloaded = t->runs.unloaded || instance_view(t->in).unloaded; /* of an earlier run */
     /* An earlier run wrote it, and knows of none before; the Data Plane API has put back what it loaded last. */
-    if (t->restores && instance_view(t->in).behind && cfg_content_same(t->good, t->unloadable))
-        cfg_content_hold(&t->good, t->file);
-    retry_readable(&t->retry);
-    t->away = retry_waits(&t->retry, clock_mono_ms());
+    if (t->failed.restores && instance_view(t->in).behind && cfg_content_same(t->runs.good, t->failed.unloadable))
+        cfg_content_hold(&t->runs.good, t->runs.file);
+    retry_readable(&t->failed.retry);
+    t->failed.away = retry_waits(&t->failed.retry, clock_mono_ms());
     target_left_alone(t);
     target_remember(t);
     target_check(t);
@@ -69,9 +70,9 @@ static void target_read(void *self)
 static bool target_runtime_read(void *self, bool other_worker)
 {
     struct target *t = self;
-    if (other_worker && t->version != t->running_version)
+    if (other_worker && t->runs.version != t->runs.running_version)
         target_runs_unknown(t);
-    if (t->files_back)
+    if (t->sent.files_back)
         target_files_are_back(t);
     return false;
 }
@@ -79,7 +80,7 @@ static bool target_runtime_read(void *self, bool other_worker)
 static void target_reload_ended(void *self)
 {
     const struct target *t = self;
-    if (t->progress == PROGRESS_WRITTEN)
+    if (t->sent.progress == PROGRESS_WRITTEN)
         configuration_tell(t->of, CONFIGURATION_LOADED, t, NULL);
 }
 
@@ -87,17 +88,17 @@ static void target_read_failed(void *self)
 {
     struct target *t = self;
     const struct error *problem = instance_view(t->in).problem; /* of the reading before: one alone is no news */
-    t->away = true;
+    t->failed.away = true;
     if (problem != NULL && problem->kind != ERROR_NONE)
         configuration_tell(t->of, CONFIGURATION_FAILED, t, problem);
-    retry_unreadable(&t->retry);
+    retry_unreadable(&t->failed.retry);
     timer_set(&t->of->step, 0);
     target_tell_read(t);
 }
 
 static void target_resync(void *self)
 {
-    ((struct target *)self)->files_unchecked = true;
+    ((struct target *)self)->sent.files_unchecked = true;
 }
 
 /* An operator asks: what was rejected may be accepted now. */
@@ -107,10 +108,10 @@ static void target_refresh(void *self)
     if (target_document(t) == NULL)
         return;
     store_forget_rejections(t->of->options.store, NULL, target_name(t)); /* whatever the source has next */
-    t->repairs = 0;
-    t->repair_after_ms = t->of->not_before_ms = 0;
-    retry_forget(&t->retry);
-    if (t->progress == PROGRESS_REJECTED) {
+    t->failed.repairs = 0;
+    t->failed.repair_after_ms = t->of->not_before_ms = 0;
+    retry_forget(&t->failed.retry);
+    if (t->sent.progress == PROGRESS_REJECTED) {
         t->of->canary_passed = false; /* with what this one may have been gone back from */
         target_begin(t);
     }
@@ -121,7 +122,7 @@ static void target_refresh(void *self)
 static void canary_served(void *self, const struct served *s, const struct error *err)
 {
     struct target *t = self;
-    struct probation *w = &t->probation;
+    struct probation *w = &t->watch.probation;
     unsigned reloads = instance_view(t->in).reloads;
     uint64_t now = clock_mono_ms();
     bool watched = w->state == PROBATION_GOES_ON || w->state == PROBATION_BAD;
@@ -160,13 +161,13 @@ static uint64_t target_due(const void *self, uint64_t now_ms)
     uint64_t due = 0;
     if (target_document(t) == NULL)
         return 0;
-    engine_sooner(&due, t->retry.not_before_ms, now_ms);
+    engine_sooner(&due, t->failed.retry.not_before_ms, now_ms);
     engine_sooner(&due, canary_due(t), now_ms);
-    if (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID)
+    if (t->sent.progress != PROGRESS_NEW && t->sent.progress != PROGRESS_VALID)
         return due;
     if (configuration_waits(t->of, now_ms) && !target_by_runtime(t))
         engine_sooner(&due, t->of->not_before_ms, now_ms);
-    engine_sooner(&due, t->repair_after_ms, now_ms);
+    engine_sooner(&due, t->failed.repair_after_ms, now_ms);
     return due;
 }
 
@@ -196,7 +197,7 @@ static void target_decide(void *self, struct engine_wants *ret)
         target_load(t, &v, ret);
         return;
     }
-    bool retries = !retry_waits(&t->retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
+    bool retries = !retry_waits(&t->failed.retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
     ret->failed = !retries;
     if (target_files_next(t, &part) && (!c->options.dry_run || part == STORAGE_CHECK)) {
         bool early = (part == STORAGE_ADD && soon) || ((part == STORAGE_ADD || part == STORAGE_END) && c->paused);
@@ -207,21 +208,21 @@ static void target_decide(void *self, struct engine_wants *ret)
             target_load(t, &v, ret);
         return;
     }
-    if (t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores) {
+    if (t->sent.progress == PROGRESS_NEW && t->sent.files == FILES_NEW && !t->failed.restores) {
         ret->waits = true; /* another one has rejected it: it is not judged without its files */
         target_load(t, &v, ret);
         return;
     }
     bool valid = target_is_valid(t);
-    bool write = t->restores || (valid && target_may_write(t) && canary_lets(t));
-    if ((t->progress == PROGRESS_NEW && !valid) || write) {
+    bool write = t->failed.restores || (valid && target_may_write(t) && canary_lets(t));
+    if ((t->sent.progress == PROGRESS_NEW && !valid) || write) {
         bool loading = write && v.reload == RELOAD_PENDING; /* its end is to be the end of what was written for it */
-        bool waits = loading || (!t->restores && (soon || now < t->repair_after_ms || !retries));
+        bool waits = loading || (!t->failed.restores && (soon || now < t->failed.repair_after_ms || !retries));
         /* A runtime update moved the version on: first it is read what lines it left. */
-        bool stale = c->options.keep.count > 0 && (t->version != v.version || t->file->len == 0);
+        bool stale = c->options.keep.count > 0 && (t->runs.version != v.version || t->runs.file->len == 0);
         ret->replacement = v.may_write && v.may_begin && !waits && !stale;
         ret->waits = !ret->replacement;
-        ret->overdue = v.may_write && !waits && t->file->len > 0;
+        ret->overdue = v.may_write && !waits && t->runs.file->len > 0;
         return;
     }
     target_load(t, &v, ret);
@@ -232,21 +233,22 @@ static void target_decide(void *self, struct engine_wants *ret)
 static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
-    bool restores = t->restores, writes = restores || target_is_valid(t);
-    if (!t->joins) /* the next document need not wait for its reload; nor for one that is only checked, and perhaps refused */
+    bool restores = t->failed.restores, writes = restores || target_is_valid(t);
+    if (!t->watch
+             .joins) /* the next document need not wait for its reload; nor for one that is only checked, and perhaps refused */
         configuration_begin(t->of, restores || (writes && !target_by_runtime(t)));
-    document_unref(t->asked);
-    t->asked = restores ? NULL : document_ref(target_document(t));
+    document_unref(t->sent.asked);
+    t->sent.asked = restores ? NULL : document_ref(target_document(t));
     if (writes && !restores)
-        target_writes(t, t->asked);
+        target_writes(t, t->sent.asked);
     if (!restores)
         configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
     if (writes && !restores)
         target_keep_good(t);
-    ret->text = target_text(t, restores ? t->good : t->asked->content);
-    ret->before = writes ? t->file : NULL;
+    ret->text = target_text(t, restores ? t->runs.good : t->sent.asked->content);
+    ret->before = writes ? t->runs.file : NULL;
     ret->restores = restores;
-    ret->edits = &t->edits;
+    ret->edits = &t->sent.edits;
     if (writes && !restores)
         target_tell(t, ret);
 }
@@ -259,9 +261,9 @@ static void target_written(struct target *t, const struct replaced *r)
              r->runs ? "configuration written; HAProxy runs its changes without a reload"
                      : "configuration written; a reload follows",
              log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("changes", changes));
-    t->progress = PROGRESS_WRITTEN;
-    t->written = true;
-    t->tells = r->runs;
+    t->sent.progress = PROGRESS_WRITTEN;
+    t->watch.written = true;
+    t->sent.by_runtime = r->runs;
     configuration_tell_written(t, r->runs);
 }
 
@@ -269,7 +271,7 @@ static void target_written(struct target *t, const struct replaced *r)
  * written is none to compare with. */
 static void target_look(struct target *t)
 {
-    bool writes = t->asked != NULL && t->asked == t->writing;
+    bool writes = t->sent.asked != NULL && t->sent.asked == t->sent.writing;
     if (writes || !instance_view(t->in).fresh)
         return;
     target_remember(t);
@@ -282,15 +284,16 @@ static void target_look(struct target *t)
 static void target_replaced(void *self, const struct replaced *r)
 {
     struct target *t = self;
-    cleanup(document_unref_ptr) struct document *asked = t->asked;
-    t->asked = NULL;
-    t->away = false;
+    cleanup(document_unref_ptr) struct document *asked = t->sent.asked;
+    t->sent.asked = NULL;
+    t->failed.away = false;
     timer_set(&t->of->step, 0);
     if (asked == NULL) {
         target_restored(t, r);
         return;
     }
-    t->unloaded = t->unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
+    t->runs.unloaded =
+        t->runs.unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
     if (r->result != TRANSACTION_COMMITTED)
         target_not_written(t, asked);
     /* A newer document came meanwhile: that is to be validated first, whatever became of this one; it may come again. */
@@ -303,12 +306,12 @@ static void target_replaced(void *self, const struct replaced *r)
         return;
     }
     if (r->error.kind == ERROR_NONE || r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)
-        retry_forget(&t->retry);
+        retry_forget(&t->failed.retry);
     else
-        retry_failed(&t->retry, &r->error, r->retry_after_ms, clock_mono_ms());
+        retry_failed(&t->failed.retry, &r->error, r->retry_after_ms, clock_mono_ms());
     switch (r->result) {
     case TRANSACTION_PREVIEWED:
-        t->progress = PROGRESS_VALID;
+        t->sent.progress = PROGRESS_VALID;
         configuration_tell(t->of, CONFIGURATION_VALIDATED, t, NULL);
         break;
     case TRANSACTION_COMMITTED:
@@ -316,8 +319,8 @@ static void target_replaced(void *self, const struct replaced *r)
         break;
     case TRANSACTION_REJECTED:
         target_reject(t,
-                      t->joins ? "configuration rejected by a HAProxy that is new; the others keep it"
-                               : "configuration rejected; no HAProxy gets it",
+                      t->watch.joins ? "configuration rejected by a HAProxy that is new; the others keep it"
+                                     : "configuration rejected; no HAProxy gets it",
                       &r->error);
         target_keep_rejection(t);
         break;
@@ -334,7 +337,7 @@ static void target_replaced(void *self, const struct replaced *r)
     case TRANSACTION_UNAVAILABLE:
     case TRANSACTION_UNKNOWN:
     case TRANSACTION_ABORTED:
-        t->away = true;
+        t->failed.away = true;
         configuration_tell(t->of, CONFIGURATION_FAILED, t, &r->error);
         break;
     }
@@ -345,11 +348,12 @@ static void target_replaced(void *self, const struct replaced *r)
 void target_set(struct target *t)
 {
     target_begin(t);
-    t->compared = t->away = t->unchanged = false;
-    t->effect = CFG_EFFECT_RELOAD;
-    t->since_us = clock_mono_us();
-    t->repairs = 0;
-    t->repair_after_ms = 0;
+    t->failed.away = t->sent.unchanged = false;
+    t->runs.compared = DIFFERENCE_UNKNOWN;
+    t->runs.effect = CFG_EFFECT_RELOAD;
+    t->sent.since_us = clock_mono_us();
+    t->failed.repairs = 0;
+    t->failed.repair_after_ms = 0;
     target_hurry(t);
     if (t->in != NULL)
         target_look(t);
@@ -358,15 +362,15 @@ void target_set(struct target *t)
 /* What failed with other bytes need not fail with these. Those that change all the time do not set the pace. */
 static void target_begin_anew(struct target *t, uint64_t now_ms)
 {
-    uint64_t when_ms = t->anew_ms != 0 ? t->anew_ms + t->of->options.min_interval_ms : 0;
+    uint64_t when_ms = t->failed.anew_ms != 0 ? t->failed.anew_ms + t->of->options.min_interval_ms : 0;
     if (now_ms >= when_ms)
-        t->anew_ms = when_ms = now_ms;
+        t->failed.anew_ms = when_ms = now_ms;
     instance_begin_anew(t->in, when_ms);
 }
 
 void target_hurry(struct target *t)
 {
-    retry_new_document(&t->retry);
+    retry_new_document(&t->failed.retry);
     if (t->in != NULL)
         target_begin_anew(t, clock_mono_ms());
 }
@@ -374,20 +378,20 @@ void target_hurry(struct target *t)
 void target_fini(struct target *t)
 {
     free(t->name);
-    cfg_content_unref(t->file);
-    cfg_content_unref(t->sent);
-    cfg_content_unref(t->running);
-    cfg_content_unref(t->good);
-    cfg_content_unref(t->unloadable);
-    cfg_difference_fini(&t->differs);
-    cfg_edits_fini(&t->edits);
-    changes_fini(&t->told);
-    storage_foresight_fini(&t->foresight);
-    probation_fini(&t->probation);
+    cfg_content_unref(t->runs.file);
+    cfg_content_unref(t->sent.text);
+    cfg_content_unref(t->runs.running);
+    cfg_content_unref(t->runs.good);
+    cfg_content_unref(t->failed.unloadable);
+    cfg_difference_fini(&t->runs.differs);
+    cfg_edits_fini(&t->sent.edits);
+    changes_fini(&t->sent.changes);
+    storage_foresight_fini(&t->sent.foresight);
+    probation_fini(&t->watch.probation);
     document_unref(t->own);
-    document_unref(t->asked);
-    document_unref(t->storing);
-    document_unref(t->writing);
+    document_unref(t->sent.asked);
+    document_unref(t->sent.storing);
+    document_unref(t->sent.writing);
 }
 
 const struct engine_ops target_ops = {.name = "the configuration engine",

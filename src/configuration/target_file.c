@@ -25,7 +25,7 @@ const char *target_name(const struct target *t)
 static struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own, struct cfg_edits *edits)
 {
     static const struct cfg_file nothing = {.version = -1};
-    const struct cfg_file *is = cfg_content_file(t->file, NULL), *text = cfg_content_file(own, NULL);
+    const struct cfg_file *is = cfg_content_file(t->runs.file, NULL), *text = cfg_content_file(own, NULL);
     struct buf out;
     cfg_edits_fini(edits);
     if (t->of->options.keep.count == 0 || text == NULL)
@@ -37,9 +37,9 @@ static struct cfg_content *target_with_kept(const struct target *t, struct cfg_c
 
 struct cfg_content *target_text(struct target *t, struct cfg_content *own)
 {
-    cfg_content_unref(t->sent);
-    t->sent = NULL;
-    return t->sent = target_with_kept(t, own, &t->edits);
+    cfg_content_unref(t->sent.text);
+    t->sent.text = NULL;
+    return t->sent.text = target_with_kept(t, own, &t->sent.edits);
 }
 
 static bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret,
@@ -47,7 +47,7 @@ static bool target_both(const struct target *t, struct cfg_content *own, struct 
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     *ret = target_with_kept(t, own, &edits);
-    *is = cfg_content_file(t->file, NULL);
+    *is = cfg_content_file(t->runs.file, NULL);
     *wanted = cfg_content_file(*ret, NULL);
     return *is != NULL && *wanted != NULL;
 }
@@ -62,16 +62,17 @@ bool target_file_means(const struct target *t, struct cfg_content *own)
 /* Compared once: most readings find the file that was there before. */
 const struct cfg_difference *target_difference(struct target *t)
 {
-    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
-    const struct cfg_file *is, *wanted;
-    if (!t->compared) {
-        cfg_difference_fini(&t->differs);
-        t->comparable = target_both(t, target_document(t)->content, &with_kept, &is, &wanted);
-        if (t->comparable)
-            cfg_difference_init(&t->differs, is, wanted, instance_view(t->in).regroups);
-        t->compared = true;
+    struct target_has *has = &t->runs;
+    if (has->compared == DIFFERENCE_UNKNOWN) {
+        cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
+        const struct cfg_file *is, *wanted;
+        bool both = target_both(t, target_document(t)->content, &with_kept, &is, &wanted);
+        cfg_difference_fini(&has->differs);
+        if (both)
+            cfg_difference_init(&has->differs, is, wanted, instance_view(t->in).regroups);
+        has->compared = both ? DIFFERENCE_KNOWN : DIFFERENCE_NONE;
     }
-    return t->comparable ? &t->differs : NULL;
+    return has->compared == DIFFERENCE_KNOWN ? &has->differs : NULL;
 }
 
 void target_line_difference(struct target *t, struct cfg_line_difference *ret)
@@ -112,13 +113,14 @@ char *target_changes(struct target *t)
 /* As far as this way to HAProxy can. */
 static bool target_can_be_told(const struct target *t)
 {
-    return t->effect != CFG_EFFECT_RELOAD && (t->effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
+    return t->runs.effect != CFG_EFFECT_RELOAD &&
+           (t->runs.effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
 }
 
 /* As the file that HAProxy runs, which is another one: changed while nobody counted versions on, it has that one's notes. */
 static bool target_is_same_version(const struct target *t)
 {
-    return t->running != NULL && t->version == t->running_version;
+    return t->runs.running != NULL && t->runs.version == t->runs.running_version;
 }
 
 /* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Of what another
@@ -126,11 +128,11 @@ static bool target_is_same_version(const struct target *t)
 static const char *target_runs_another(const struct target *t)
 {
     const struct instance_view v = instance_view(t->in);
-    return t->restores || v.dirty       ? "haproxy.cfg was written and is not loaded yet"
-           : v.reload == RELOAD_PENDING ? "a reload is under way"
-           : !v.last_reload_known       ? "how HAProxy's last reload ended is not known"
-           : !instance_at_rest(t->in)   ? "HAProxy runs something else than its haproxy.cfg"
-           : !t->file_runs && (!v.loaded || target_is_same_version(t))
+    return t->failed.restores || v.dirty ? "haproxy.cfg was written and is not loaded yet"
+           : v.reload == RELOAD_PENDING  ? "a reload is under way"
+           : !v.last_reload_known        ? "how HAProxy's last reload ended is not known"
+           : !instance_at_rest(t->in)    ? "HAProxy runs something else than its haproxy.cfg"
+           : !t->runs.file_runs && (!v.loaded || target_is_same_version(t))
                ? "haproxy.cfg is not known to be what HAProxy runs"
                : NULL;
 }
@@ -142,27 +144,27 @@ static bool target_runs_file(const struct target *t)
 
 bool target_by_runtime(const struct target *t)
 {
-    return target_can_be_told(t) && !t->needs_verdict && target_runs_file(t);
+    return target_can_be_told(t) && !t->sent.needs_verdict && target_runs_file(t);
 }
 
 /* Numbers and addresses in their place: there is nothing that HAProxy could refuse. */
 bool target_is_plain(const struct target *t)
 {
-    return t->effect == CFG_EFFECT_RUNTIME && !t->files_changed;
+    return t->runs.effect == CFG_EFFECT_RUNTIME && !t->sent.files_changed;
 }
 
 /* The request may be answered when the document, and with it the difference, is another one. */
 void target_tell(struct target *t, struct replacement_request *ret)
 {
     const struct cfg_difference *d = target_runs_file(t) ? target_difference(t) : NULL;
-    changes_fini(&t->told);
+    changes_fini(&t->sent.changes);
     if (d == NULL || (d->effect != CFG_EFFECT_RUNTIME && d->effect != CFG_EFFECT_RUNTIME_SERVERS))
         return;
     for (size_t i = 0; i < d->changes.count; i++)
-        changes_add(&t->told, d->changes.list[i]);
-    ret->changes = &t->told;
+        changes_add(&t->sent.changes, d->changes.list[i]);
+    ret->changes = &t->sent.changes;
     ret->plain = target_is_plain(t);
-    ret->files_stay = !t->files_changed;
+    ret->files_stay = !t->sent.files_changed;
 }
 
 static int target_foresee_config(struct target *t, struct buf *ret, struct error *err)
@@ -183,7 +185,7 @@ static int target_foresee_config(struct target *t, struct buf *ret, struct error
 /* Its files, where haproxy.cfg itself takes no reload. */
 static int target_foresee_files(const struct target *t, struct error *err)
 {
-    const struct storage_foresight *files = &t->foresight;
+    const struct storage_foresight *files = &t->sent.foresight;
     const struct storage_foreseen *one = storage_foresight_reloads(files);
     const char *why = target_runs_another(t);
     bool stores =
@@ -199,6 +201,6 @@ int target_foresee(struct target *t, struct buf *ret, struct error *err)
     if (status == 0)
         status = target_foresee_files(t, err);
     if (status != 0)
-        storage_foresight_load(&t->foresight);
+        storage_foresight_load(&t->sent.foresight);
     return status;
 }

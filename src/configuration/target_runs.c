@@ -20,10 +20,11 @@
 /* The document is tried anew. */
 void target_begin(struct target *t)
 {
-    t->progress = PROGRESS_NEW;
-    t->files = target_document(t)->with_files ? FILES_NEW : FILES_DONE;
-    t->files_drifted = t->files_missing = t->files_stay = t->tells = t->needs_verdict = false;
-    error_clear(&t->why);
+    t->sent.progress = PROGRESS_NEW;
+    t->sent.files = target_document(t)->with_files ? FILES_NEW : FILES_DONE;
+    t->sent.files_drifted = t->sent.files_missing = t->sent.files_stay = t->sent.by_runtime = t->sent.needs_verdict =
+        false;
+    error_clear(&t->failed.why);
 }
 
 /* ---- rejected ---- */
@@ -35,17 +36,17 @@ void target_remember(struct target *t)
     const char *haproxy = instance_view(t->in).haproxy;
     if (d == NULL)
         return;
-    if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))
+    if (t->sent.progress == PROGRESS_REJECTED && !str_eq(t->failed.judge, haproxy))
         target_begin(t);
     const char *message = store_rejection(t->of->options.store, d->id, target_name(t), haproxy);
-    if (t->progress != PROGRESS_NEW || message == NULL)
+    if (t->sent.progress != PROGRESS_NEW || message == NULL)
         return;
-    t->progress = PROGRESS_REJECTED;
-    snprintf(t->judge, sizeof(t->judge), "%s", haproxy);
-    (void)error_set(&t->why, ERROR_INVALID, "%s", message);
+    t->sent.progress = PROGRESS_REJECTED;
+    snprintf(t->failed.judge, sizeof(t->failed.judge), "%s", haproxy);
+    (void)error_set(&t->failed.why, ERROR_INVALID, "%s", message);
     log_warn(t->of->options.log, "configuration was rejected before; it is tried again when it changes, or on SIGHUP",
              log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("error", message));
-    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
+    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->failed.why);
     timer_set(&t->of->step, 0);
 }
 
@@ -54,10 +55,10 @@ void target_check(struct target *t)
 {
     const struct document *d = target_document(t);
     struct error err = {0};
-    const struct cfg_file *is = cfg_content_file(t->file, NULL);
+    const struct cfg_file *is = cfg_content_file(t->runs.file, NULL);
     const struct cfg_file *wanted = d != NULL ? cfg_content_file(d->content, NULL) : NULL;
     const struct instance_view view = instance_view(t->in);
-    if (wanted == NULL || t->progress != PROGRESS_NEW)
+    if (wanted == NULL || t->sent.progress != PROGRESS_NEW)
         return;
     if (keep_check(wanted, &t->of->options.keep, &err) != 0)
         target_reject(
@@ -71,20 +72,20 @@ void target_check(struct target *t)
 
 void target_reject(struct target *t, const char *what, const struct error *err)
 {
-    t->progress = PROGRESS_REJECTED;
-    t->why = *err;
-    snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
+    t->sent.progress = PROGRESS_REJECTED;
+    t->failed.why = *err;
+    snprintf(t->failed.judge, sizeof(t->failed.judge), "%s", instance_view(t->in).haproxy);
     log_error(t->of->options.log, what, log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
               log_str("source", target_document(t)->origin), log_str("error", err->message));
-    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
+    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->failed.why);
 }
 
 /* The same would be rejected again, by this version of HAProxy. */
 void target_keep_rejection(struct target *t)
 {
-    t->progress = PROGRESS_REJECTED;
-    snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
-    store_reject(t->of->options.store, target_document(t)->id, target_name(t), t->judge, t->why.message);
+    t->sent.progress = PROGRESS_REJECTED;
+    snprintf(t->failed.judge, sizeof(t->failed.judge), "%s", instance_view(t->in).haproxy);
+    store_reject(t->of->options.store, target_document(t)->id, target_name(t), t->failed.judge, t->failed.why.message);
 }
 
 /* ---- the file ---- */
@@ -92,15 +93,17 @@ void target_keep_rejection(struct target *t)
 /* The file that was read last means what is wanted: there is nothing to write. */
 static void target_same(struct target *t)
 {
-    if (t->progress == PROGRESS_DRIFTED && t->files_drifted)
+    if (t->sent.progress == PROGRESS_DRIFTED && t->sent.files_drifted)
         return;
-    if (t->progress == PROGRESS_DRIFTED) {
+    if (t->sent.progress == PROGRESS_DRIFTED) {
         log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
-        error_clear(&t->why);
+        error_clear(&t->failed.why);
     }
-    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {
-        t->unchanged = !t->unloaded; /* it, or its files, are still to be loaded; else another one has put it there */
-        t->progress = PROGRESS_WRITTEN;
+    if (t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID ||
+        t->sent.progress == PROGRESS_DRIFTED) {
+        t->sent.unchanged =
+            !t->runs.unloaded; /* it, or its files, are still to be loaded; else another one has put it there */
+        t->sent.progress = PROGRESS_WRITTEN;
     }
 }
 
@@ -115,9 +118,9 @@ static void target_drifted(struct target *t)
     struct error why = {0};
     (void)error_set(&why, ERROR_CONFLICT, "another writer changed haproxy.cfg; the configuration has: %s",
                     changes != NULL ? changes : "another order");
-    bool news = t->progress != PROGRESS_DRIFTED || !str_eq(why.message, t->why.message);
-    t->why = why;
-    t->progress = PROGRESS_DRIFTED;
+    bool news = t->sent.progress != PROGRESS_DRIFTED || !str_eq(why.message, t->failed.why.message);
+    t->failed.why = why;
+    t->sent.progress = PROGRESS_DRIFTED;
     if (news) {
         log_warn(o->log,
                  repair          ? "haproxy.cfg was changed by another writer; it is repaired"
@@ -126,7 +129,7 @@ static void target_drifted(struct target *t)
                  log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
                  log_str("differs", changes));
         target_log_lines(t);
-        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
+        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->failed.why);
     }
     if (repair)
         target_repair_later(t);
@@ -137,38 +140,40 @@ static void target_drifted(struct target *t)
 static bool target_may_have_drifted_before(const struct target *t)
 {
     const struct store *s = t->of->options.store;
-    return t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && !t->unloaded &&
-           store_ran(s, target_document(t), target_name(t)) && !store_was_writing(s, target_name(t));
+    return t->sent.progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR &&
+           !t->runs.unloaded && store_ran(s, target_document(t), target_name(t)) &&
+           !store_was_writing(s, target_name(t));
 }
 
 static void target_drifted_before(struct target *t)
 {
-    t->unchanged = true;
-    t->progress = PROGRESS_WRITTEN;
-    t->files = FILES_DONE; /* as it put them then: they are looked at as any others */
+    t->sent.unchanged = true;
+    t->sent.progress = PROGRESS_WRITTEN;
+    t->sent.files = FILES_DONE; /* as it put them then: they are looked at as any others */
     target_drifted(t);
 }
 
 void target_compare(struct target *t)
 {
     const struct document *d = target_document(t);
-    bool lost = t->writing == d && t->unloaded && !t->needs_verdict; /* the answer to its write */
-    bool sent = (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID) || lost;
-    if (d == NULL || t->restores)
+    bool lost = t->sent.writing == d && t->runs.unloaded && !t->sent.needs_verdict; /* the answer to its write */
+    bool sent = (t->sent.progress != PROGRESS_NEW && t->sent.progress != PROGRESS_VALID) || lost;
+    if (d == NULL || t->failed.restores)
         return;
     const struct cfg_difference *differs = target_difference(t);
-    t->effect = differs != NULL ? differs->effect : CFG_EFFECT_RELOAD;
+    t->runs.effect = differs != NULL ? differs->effect : CFG_EFFECT_RELOAD;
     /* The next commit writes what the Data Plane API has, over a file that means the same: it is to be written, too. */
-    bool over = !sent && t->effect == CFG_EFFECT_NONE && instance_view(t->in).behind;
+    bool over = !sent && t->runs.effect == CFG_EFFECT_NONE && instance_view(t->in).behind;
     if (over)
-        t->effect = CFG_EFFECT_RELOAD;
-    if (t->effect == CFG_EFFECT_NONE) {
-        if (sent ||
-            (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
+        t->runs.effect = CFG_EFFECT_RELOAD;
+    if (t->runs.effect == CFG_EFFECT_NONE) {
+        if (sent || (t->sent.files != FILES_NEW &&
+                     !t->sent.files_changed)) /* what it refers to is validated, and loaded, with it */
             target_same(t);
-    } else if (t->progress == PROGRESS_WRITTEN && instance_view(t->in).behind)
+    } else if (t->sent.progress == PROGRESS_WRITTEN && instance_view(t->in).behind)
         return; /* its load failed, which is told soon, and the Data Plane API has put back what it loaded last */
-    else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
+    else if (t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_APPLIED ||
+             t->sent.progress == PROGRESS_DRIFTED)
         target_drifted(t);
     else if (!over && target_may_have_drifted_before(t))
         target_drifted_before(t);
@@ -176,10 +181,10 @@ void target_compare(struct target *t)
 
 void target_repair_later(struct target *t)
 {
-    uint64_t pause = REPAIR_MIN_MS << (t->repairs < 8 ? t->repairs : 8);
-    t->repair_after_ms = clock_mono_ms() + (t->repairs > 0 ? pause : 0);
-    t->repairs++;
-    t->progress = PROGRESS_NEW;
+    uint64_t pause = REPAIR_MIN_MS << (t->failed.repairs < 8 ? t->failed.repairs : 8);
+    t->failed.repair_after_ms = clock_mono_ms() + (t->failed.repairs > 0 ? pause : 0);
+    t->failed.repairs++;
+    t->sent.progress = PROGRESS_NEW;
 }
 
 /* ---- what runs ---- */
@@ -188,22 +193,22 @@ void target_repair_later(struct target *t)
 void target_go_on(struct target *t)
 {
     const struct configuration *c = t->of;
-    if (c->document == NULL || t->restores || t->asked != NULL)
+    if (c->document == NULL || t->failed.restores || t->sent.asked != NULL)
         return;
-    if (!target_is_valid(t) || !t->files_changed || !target_may_write(t) || !canary_lets(t) || !target_by_runtime(t) ||
-        t->effect != CFG_EFFECT_NONE)
+    if (!target_is_valid(t) || !t->sent.files_changed || !target_may_write(t) || !canary_lets(t) ||
+        !target_by_runtime(t) || t->runs.effect != CFG_EFFECT_NONE)
         return;
     configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
     target_keep_good(t);
     target_writes(t, target_document(t));
-    t->progress = PROGRESS_WRITTEN;
-    t->tells = true;
+    t->sent.progress = PROGRESS_WRITTEN;
+    t->sent.by_runtime = true;
 }
 
 void target_writes(struct target *t, struct document *d)
 {
-    struct document *was = t->writing;
-    t->writing = d != NULL ? document_ref(d) : NULL;
+    struct document *was = t->sent.writing;
+    t->sent.writing = d != NULL ? document_ref(d) : NULL;
     document_unref(was);
     store_writing(t->of->options.store, target_name(t), d != NULL);
 }
@@ -211,15 +216,15 @@ void target_writes(struct target *t, struct document *d)
 /* If another one has put it there, that says nothing of what runs. */
 void target_not_written(struct target *t, const struct document *d)
 {
-    if (t->writing == d && !t->unloaded)
+    if (t->sent.writing == d && !t->runs.unloaded)
         target_writes(t, NULL);
 }
 
 static void target_runs(struct target *t, struct document *d)
 {
-    if (!str_eq(t->runs, d->hash)) {
-        memcpy(t->runs, d->hash, sizeof(t->runs));
-        t->runs_since_ms = (int64_t)clock_wall_ms();
+    if (!str_eq(t->runs.hash, d->hash)) {
+        memcpy(t->runs.hash, d->hash, sizeof(t->runs.hash));
+        t->runs.since_ms = (int64_t)clock_wall_ms();
     }
     store_applied(t->of->options.store, d, target_name(t));
     target_writes(t, NULL);
@@ -231,9 +236,9 @@ static void target_runs_file_now(struct target *t)
         target_runs_unknown(t);
         return;
     }
-    cfg_content_hold(&t->running, t->file);
-    t->running_version = t->version;
-    t->file_runs = true;
+    cfg_content_hold(&t->runs.running, t->runs.file);
+    t->runs.running_version = t->runs.version;
+    t->runs.file_runs = true;
 }
 
 /* A newer document came between the write and the end of its reload. Perhaps it is rejected, and this one runs on. Its
@@ -241,13 +246,13 @@ static void target_runs_file_now(struct target *t)
  * same, also after a restart: the store's note stays. */
 static void target_superseded(struct target *t)
 {
-    struct document *d = t->writing;
-    if (d == NULL || d == target_document(t) || t->asked != NULL)
+    struct document *d = t->sent.writing;
+    if (d == NULL || d == target_document(t) || t->sent.asked != NULL)
         return;
     bool loaded = !instance_view(t->in).other_wrote && target_file_means(t, d->content);
     if (loaded && d->with_files) {
-        t->runs[0] = '\0';
-        t->writing = NULL;
+        t->runs.hash[0] = '\0';
+        t->sent.writing = NULL;
         document_unref(d);
         return;
     }
@@ -267,13 +272,13 @@ void target_concluded(void *self)
     struct document *d = target_document(t);
     if (d == NULL || !instance_at_rest(t->in) || !instance_view(t->in).last_reload_known)
         return;
-    if (t->progress == PROGRESS_WRITTEN && t->files == FILES_ADDED)
-        t->tells = true; /* a reload came before maps have lost their lines: it has loaded all but that */
-    if (t->tells && t->files_changed)
+    if (t->sent.progress == PROGRESS_WRITTEN && t->sent.files == FILES_ADDED)
+        t->sent.by_runtime = true; /* a reload came before maps have lost their lines: it has loaded all but that */
+    if (t->sent.by_runtime && t->sent.files_changed)
         return; /* what runs has them not yet */
-    t->unloaded = t->tells = false;
-    t->restores = t->restores && t->progress == PROGRESS_RESTORING;
-    if (t->progress == PROGRESS_RESTORED) {
+    t->runs.unloaded = t->sent.by_runtime = false;
+    t->failed.restores = t->failed.restores && t->sent.progress == PROGRESS_RESTORING;
+    if (t->sent.progress == PROGRESS_RESTORED) {
         target_keep_rejection(t);
         target_runs_file_now(t);
         target_writes(t, NULL);
@@ -281,32 +286,32 @@ void target_concluded(void *self)
         timer_set(&t->of->step, 0);
     }
     target_superseded(t);
-    if (t->progress != PROGRESS_WRITTEN)
+    if (t->sent.progress != PROGRESS_WRITTEN)
         return;
     bool ran = store_ran(t->of->options.store, d, target_name(t));
-    t->progress = PROGRESS_APPLIED;
-    t->files_changed = false;
+    t->sent.progress = PROGRESS_APPLIED;
+    t->sent.files_changed = false;
     timer_set(&t->of->step, 0);
-    if (t->effect == CFG_EFFECT_NONE) {
+    if (t->runs.effect == CFG_EFFECT_NONE) {
         target_runs(t, d);
         canary_applied(t, ran);
-        if (!t->unchanged) /* else another one wrote it, and perhaps did not load it */
+        if (!t->sent.unchanged) /* else another one wrote it, and perhaps did not load it */
             target_runs_file_now(t);
     } else { /* another one wrote before it was loaded, whom CONFIG_DRIFT ignores */
         target_not_written(t, d);
     }
-    log_info(t->of->options.log, t->unchanged ? "configuration unchanged" : "configuration applied",
+    log_info(t->of->options.log, t->sent.unchanged ? "configuration unchanged" : "configuration applied",
              log_str("target", target_url(t)), log_str("sha256", d->hash),
-             log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->since_us));
-    configuration_tell(t->of, t->unchanged ? CONFIGURATION_UNCHANGED : CONFIGURATION_APPLIED, t, NULL);
+             log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->sent.since_us));
+    configuration_tell(t->of, t->sent.unchanged ? CONFIGURATION_UNCHANGED : CONFIGURATION_APPLIED, t, NULL);
 }
 
 /* Where another one wrote to the file, too, he may have loaded what is gone from there again. */
 void target_runs_unknown(struct target *t)
 {
-    cfg_content_unref(t->running);
-    t->running = NULL;
-    t->file_runs = false;
+    cfg_content_unref(t->runs.running);
+    t->runs.running = NULL;
+    t->runs.file_runs = false;
 }
 
 /* ran: before, which may have been amid a watch of an earlier run; what has been written by none changes nothing here, which
@@ -317,13 +322,13 @@ void canary_applied(struct target *t, bool ran)
     bool unfinished = ran && !store_is_proven(c->options.store, c->document->id);
     if (canary_goes_on(c))
         canary_choose(c); /* it may have it from before a restart, or from before another document came and went */
-    bool first = t->canary && canary_goes_on(c);
-    t->evidence_told = false;
-    probation_end(&t->probation);
-    if (t->own != NULL || (t->unchanged && !unfinished && !first))
-        t->probation.state = PROBATION_GOOD;
+    bool first = t->watch.canary && canary_goes_on(c);
+    t->watch.reported = false;
+    probation_end(&t->watch.probation);
+    if (t->own != NULL || (t->sent.unchanged && !unfinished && !first))
+        t->watch.probation.state = PROBATION_GOOD;
     else
-        probation_begin(&t->probation, cfg_content_file(t->file, NULL), clock_mono_ms(),
+        probation_begin(&t->watch.probation, cfg_content_file(t->runs.file, NULL), clock_mono_ms(),
                         first ? c->options.canary_time_ms : PROBATION_LEAST_MS);
 }
 
@@ -341,11 +346,11 @@ static struct document *target_ran_last(const struct target *t)
 void target_keep_good(struct target *t)
 {
     const struct instance_view v = instance_view(t->in);
-    bool runs = !t->unloaded && !v.dirty && v.reload != RELOAD_PENDING;
-    if (!runs && t->good != NULL)
+    bool runs = !t->runs.unloaded && !v.dirty && v.reload != RELOAD_PENDING;
+    if (!runs && t->runs.good != NULL)
         return;
     cleanup(document_unref_ptr) struct document *d = runs ? NULL : target_ran_last(t);
-    cfg_content_hold(&t->good, d != NULL ? d->content : t->file);
+    cfg_content_hold(&t->runs.good, d != NULL ? d->content : t->runs.file);
 }
 
 /* Whether there is one to go back to. After a restart the daemon knows no more of it than what it kept, and nothing of
@@ -353,18 +358,18 @@ void target_keep_good(struct target *t)
  * would still load the other one with each commit. */
 static bool target_recall_good(struct target *t, bool latest)
 {
-    if (t->good != NULL)
-        return latest || t->unloaded;
+    if (t->runs.good != NULL)
+        return latest || t->runs.unloaded;
     cleanup(document_unref_ptr) struct document *d = target_ran_last(t);
     if (d == NULL && instance_view(t->in).behind) { /* nor of what ran, but the API does */
-        t->good = cfg_content_ref(t->file);
+        t->runs.good = cfg_content_ref(t->runs.file);
         return true;
     }
     bool there = d != NULL && target_file_means(t, d->content);
-    if (d == NULL || (latest ? there : !there && !t->unloaded))
+    if (d == NULL || (latest ? there : !there && !t->runs.unloaded))
         return false;
-    t->good = cfg_content_ref(d->content);
-    t->files_changed = t->files_changed || d->with_files;
+    t->runs.good = cfg_content_ref(d->content);
+    t->sent.files_changed = t->sent.files_changed || d->with_files;
     return true;
 }
 
@@ -373,40 +378,41 @@ void target_reload_failed(void *self, bool lost)
 {
     struct target *t = self;
     const struct configuration *c = t->of;
-    bool latest = t->progress == PROGRESS_WRITTEN;
+    bool latest = t->sent.progress == PROGRESS_WRITTEN;
     if (lost || c->document == NULL || !target_recall_good(t, latest))
         return;
-    t->restores = true;
-    cfg_content_hold(&t->unloadable, t->file); /* what was sent last need not have been written */
+    t->failed.restores = true;
+    cfg_content_hold(&t->failed.unloadable, t->runs.file); /* what was sent last need not have been written */
     log_error(c->options.log, "configuration could not be loaded; the previous one is restored",
               log_str("target", target_url(t)),
-              log_str("sha256", t->writing != NULL ? t->writing->hash
-                                : latest           ? target_document(t)->hash
-                                                   : NULL));
+              log_str("sha256", t->sent.writing != NULL ? t->sent.writing->hash
+                                : latest                ? target_document(t)->hash
+                                                        : NULL));
     if (!latest)
         return;
     const char *why = instance_view(t->in).reload_problem;
-    (void)error_set(&t->why, ERROR_INVALID, "HAProxy could not load it%s%s", why != NULL ? ": " : "",
+    (void)error_set(&t->failed.why, ERROR_INVALID, "HAProxy could not load it%s%s", why != NULL ? ": " : "",
                     why != NULL ? why : "");
-    t->progress = PROGRESS_RESTORING;
-    t->load_failed = true;
-    configuration_tell(c, CONFIGURATION_LOAD_FAILED, t, &t->why);
+    t->sent.progress = PROGRESS_RESTORING;
+    t->watch.load_failed = true;
+    configuration_tell(c, CONFIGURATION_LOAD_FAILED, t, &t->failed.why);
 }
 
 /* Whoever repairs the file by hand meanwhile has a reason, and no more than CONFIG_DRIFT may be held against him. A file that
  * is behind is no such: a Data Plane API has put back the one that it loaded last, without what HAProxy was told since. */
 void target_left_alone(struct target *t)
 {
-    if (!t->restores || instance_view(t->in).behind || target_may_repair(t) ||
-        cfg_content_file(t->file, NULL) == NULL || target_file_means(t, t->unloadable) || target_file_means(t, t->good))
+    if (!t->failed.restores || instance_view(t->in).behind || target_may_repair(t) ||
+        cfg_content_file(t->runs.file, NULL) == NULL || target_file_means(t, t->failed.unloadable) ||
+        target_file_means(t, t->runs.good))
         return;
-    t->restores = t->unloaded = false; /* what is there is his */
+    t->failed.restores = t->runs.unloaded = false; /* what is there is his */
     target_writes(t, NULL);
     timer_set(&t->of->step, 0);
     log_warn(t->of->options.log,
              "haproxy.cfg was changed by another writer after it could not be loaded; the previous one is not restored",
              log_str("target", target_url(t)));
-    if (t->progress == PROGRESS_RESTORING)
+    if (t->sent.progress == PROGRESS_RESTORING)
         target_keep_rejection(t);
 }
 
@@ -415,14 +421,15 @@ void target_restored(struct target *t, const struct replaced *r)
     const struct configuration *c = t->of;
     bool refused = r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL;
     if (r->result != TRANSACTION_COMMITTED && !refused) {
-        t->away = r->result != TRANSACTION_CONFLICT;
+        t->failed.away = r->result != TRANSACTION_CONFLICT;
         configuration_tell(c, CONFIGURATION_FAILED, t, &r->error);
         return; /* the instance pauses, and it is tried again */
     }
-    t->restores = false;
-    t->unloaded = refused; /* then it is tried again after the next reload that fails, and holds up no other document */
-    if (!refused && t->progress == PROGRESS_RESTORING)
-        t->progress = PROGRESS_RESTORED;
+    t->failed.restores = false;
+    t->runs.unloaded =
+        refused; /* then it is tried again after the next reload that fails, and holds up no other document */
+    if (!refused && t->sent.progress == PROGRESS_RESTORING)
+        t->sent.progress = PROGRESS_RESTORED;
     if (!refused)
         return;
     log_error(c->options.log,
@@ -430,6 +437,6 @@ void target_restored(struct target *t, const struct replaced *r)
               "one that it cannot load",
               log_str("target", target_url(t)), log_str("error", r->error.message));
     target_writes(t, NULL);
-    if (t->progress == PROGRESS_RESTORING)
+    if (t->sent.progress == PROGRESS_RESTORING)
         target_keep_rejection(t);
 }

@@ -57,7 +57,7 @@ bool configuration_rejected(const struct configuration *c)
 {
     bool rejected = false;
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        rejected = rejected || (t->progress == PROGRESS_REJECTED && !t->joins);
+        rejected = rejected || (t->sent.progress == PROGRESS_REJECTED && !t->watch.joins);
     return rejected;
 }
 
@@ -70,11 +70,12 @@ bool configuration_writes(const struct configuration *c)
 static bool configuration_may_write(const struct configuration *c)
 {
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        if (t->joins)
+        if (t->watch.joins)
             continue;
-        if (t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->progress == PROGRESS_RESTORED)
+        if (t->sent.progress == PROGRESS_REJECTED || t->sent.progress == PROGRESS_RESTORING ||
+            t->sent.progress == PROGRESS_RESTORED)
             return false;
-        if (t->progress == PROGRESS_NEW && !target_is_valid(t) && !t->away)
+        if (t->sent.progress == PROGRESS_NEW && !target_is_valid(t) && !t->failed.away)
             return false;
     }
     return configuration_writes(c) && !c->document->trial;
@@ -94,16 +95,16 @@ bool target_may_repair(const struct target *t)
  * What it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
 static bool target_needs_no_verdict(const struct target *t)
 {
-    return t->progress == PROGRESS_NEW && t->files != FILES_NEW && !t->away &&
-           (t->effect != CFG_EFFECT_NONE || t->files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
+    return t->sent.progress == PROGRESS_NEW && t->sent.files != FILES_NEW && !t->failed.away &&
+           (t->runs.effect != CFG_EFFECT_NONE || t->sent.files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
            target_by_runtime(t) && configuration_writes(t->of) && !target_document(t)->trial;
 }
 
 bool target_is_valid(const struct target *t)
 {
     const struct document *d = target_document(t);
-    bool is_written = d != NULL && t->asked == d && t->writing == d;
-    return t->progress == PROGRESS_VALID || is_written || target_needs_no_verdict(t);
+    bool is_written = d != NULL && t->sent.asked == d && t->sent.writing == d;
+    return t->sent.progress == PROGRESS_VALID || is_written || target_needs_no_verdict(t);
 }
 
 bool configuration_waits(const struct configuration *c, uint64_t now_ms)
@@ -129,21 +130,21 @@ bool canary_goes_on(const struct configuration *c)
 bool canary_lets(const struct target *t)
 {
     struct configuration *c = t->of;
-    if (!t->probation.asked)
+    if (!t->watch.probation.asked)
         return false;
     if (t->own != NULL || !canary_goes_on(c))
         return true;
     canary_choose(c);
-    return t->canary;
+    return t->watch.canary;
 }
 
 static size_t canary_add(struct configuration *c, size_t count, bool (*fits)(const struct target *t))
 {
     for (struct target *t = target_next(c, NULL); t != NULL && count < c->options.canary; t = target_next(c, t)) {
-        if (t->canary || !fits(t))
+        if (t->watch.canary || !fits(t))
             continue;
-        t->canary = true;
-        t->joins = false; /* what becomes of it is all others' matter */
+        t->watch.canary = true;
+        t->watch.joins = false; /* what becomes of it is all others' matter */
         count++;
     }
     return count;
@@ -151,32 +152,33 @@ static size_t canary_add(struct configuration *c, size_t count, bool (*fits)(con
 
 static bool canary_has_document(const struct target *t)
 {
-    return t->own == NULL &&
-           (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED);
+    return t->own == NULL && (t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_APPLIED ||
+                              t->sent.progress == PROGRESS_DRIFTED);
 }
 
 /* It is being written there, or was there already when another writer changed the file. Once it was watched no other one gets it
  * before that has ended, also where it does not answer any more, which may be by this document. */
 static bool canary_has_begun(const struct target *t)
 {
-    bool written = t->writing == t->of->document || t->written;
-    return (written && !t->away) || t->probation.state != PROBATION_NONE;
+    bool written = t->sent.writing == t->of->document || t->watch.written;
+    return (written && !t->failed.away) || t->watch.probation.state != PROBATION_NONE;
 }
 
 /* It may be written to. */
 static bool canary_is_ready(const struct target *t)
 {
-    return (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID) && target_is_valid(t) && !t->restores;
+    return (t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID) && target_is_valid(t) &&
+           !t->failed.restores;
 }
 
 static bool canary_answers(const struct target *t)
 {
-    return canary_is_ready(t) && !t->away && t->own == NULL;
+    return canary_is_ready(t) && !t->failed.away && t->own == NULL;
 }
 
 static bool canary_belongs(const struct target *t)
 {
-    return canary_answers(t) && !t->joins;
+    return canary_answers(t) && !t->watch.joins;
 }
 
 /* First those that have it, from before a restart or without an answer that said so; then those that answer. */
@@ -184,8 +186,8 @@ void canary_choose(struct configuration *c)
 {
     size_t count = 0;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        t->canary = t->canary && (canary_has_document(t) || canary_has_begun(t));
-        count += t->canary;
+        t->watch.canary = t->watch.canary && (canary_has_document(t) || canary_has_begun(t));
+        count += t->watch.canary;
     }
     count = canary_add(c, count, canary_has_document);
     count = canary_add(c, count, canary_belongs);
@@ -194,7 +196,7 @@ void canary_choose(struct configuration *c)
 
 bool canary_waits(const struct target *t)
 {
-    return canary_goes_on(t->of) && !t->canary && canary_is_ready(t) && configuration_may_write(t->of);
+    return canary_goes_on(t->of) && !t->watch.canary && canary_is_ready(t) && configuration_may_write(t->of);
 }
 
 /* Before the write; and while others have it, to tell what it does from what happens anyhow. */
@@ -205,15 +207,15 @@ static bool canary_reads_beside(const struct target *t)
 
 uint64_t canary_due(const struct target *t)
 {
-    if (t->progress == PROGRESS_APPLIED)
-        return probation_due(&t->probation);
-    return canary_reads_beside(t) && t->probation.asked && canary_goes_on(t->of) ? t->probation.next_ms : 0;
+    if (t->sent.progress == PROGRESS_APPLIED)
+        return probation_due(&t->watch.probation);
+    return canary_reads_beside(t) && t->watch.probation.asked && canary_goes_on(t->of) ? t->watch.probation.next_ms : 0;
 }
 
 bool canary_wants_reading(const struct target *t, uint64_t now_ms)
 {
     uint64_t due = canary_due(t);
-    if (canary_reads_beside(t) && !t->probation.asked)
+    if (canary_reads_beside(t) && !t->watch.probation.asked)
         return true;
     return due != 0 && now_ms >= due && instance_at_rest(t->in);
 }
@@ -250,11 +252,11 @@ bool target_files_half_way(const struct target *t)
 {
     const struct document *d = target_document(t);
     /* A write without an answer that the file does not have, read after it, was not carried out. */
-    bool written = t->unloaded && (!instance_view(t->in).fresh || target_file_means(t, d->content));
-    bool sent = t->writing == d && (t->asked == d || written);
-    bool ends = t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_RESTORING ||
-                t->progress == PROGRESS_RESTORED || t->restores ||
-                (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
+    bool written = t->runs.unloaded && (!instance_view(t->in).fresh || target_file_means(t, d->content));
+    bool sent = t->sent.writing == d && (t->sent.asked == d || written);
+    bool ends = t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_RESTORING ||
+                t->sent.progress == PROGRESS_RESTORED || t->failed.restores ||
+                (t->sent.progress == PROGRESS_APPLIED && t->sent.files == FILES_WRITTEN);
     return d->with_files && (ends || sent) && !t->of->paused && !instance_view(t->in).away;
 }
 
@@ -263,9 +265,10 @@ bool configuration_was_tried(const struct configuration *c)
 {
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         bool stays = c->document->trial || !configuration_writes(c) || (c->options.canary > 0 && !canary_lets(t));
-        bool begins = (t->progress == PROGRESS_VALID && !stays) || (t->progress == PROGRESS_NEW && t->repairs == 0);
-        bool goes_on = t->progress == PROGRESS_WRITTEN || (begins && !configuration_rejected(c));
-        if (goes_on && t->in != NULL && !t->away)
+        bool begins = (t->sent.progress == PROGRESS_VALID && !stays) ||
+                      (t->sent.progress == PROGRESS_NEW && t->failed.repairs == 0);
+        bool goes_on = t->sent.progress == PROGRESS_WRITTEN || (begins && !configuration_rejected(c));
+        if (goes_on && t->in != NULL && !t->failed.away)
             return false;
     }
     return true;
