@@ -14,7 +14,7 @@
 #include "cli/run.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
-#include "configuration/files_folder.h"
+#include "configuration/file_source.h"
 #include "configuration/store.h"
 #include "daemon/config/config_engine.h"
 #include "daemon/targets.h"
