@@ -19,11 +19,7 @@
 static void configuration_step(void *arg)
 {
     struct configuration *c = arg;
-    configuration_take_next(c);
-    if (c->try_again)
-        rollback_try_again(c);
-    canary_step(c);
-    target_new_step(c);
+    succession_step(c);
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         if (t->in == NULL)
             continue;
@@ -97,32 +93,21 @@ void configuration_pause(struct configuration *c, bool paused)
 
 /* ---- the HAProxies, which come and go: a number for each of them, which another one gets when it is gone ---- */
 
-static bool targets_any_runs(const struct configuration *c)
-{
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        if (!t->watch.joins &&
-            (t->runs.hash[0] != '\0' || t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_DRIFTED))
-            return true;
-    return false;
-}
-
-static size_t targets_free_number(const struct configuration *c)
-{
-    size_t number = 0;
-    while (number < c->count && c->targets[number] != NULL)
-        number++;
-    return number;
-}
-
 size_t configuration_add(struct configuration *c, const char *name)
 {
-    size_t number = targets_free_number(c);
+    size_t number = 0;
+    bool joins = false;
+    while (number < c->count && c->targets[number] != NULL)
+        number++;
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        joins = joins || (!t->watch.joins && (t->runs.hash[0] != '\0' || t->sent.progress == PROGRESS_WRITTEN ||
+                                              t->sent.progress == PROGRESS_DRIFTED));
     struct target *t = mem_alloc(sizeof(*t));
     *t = (struct target){.of = c,
                          .number = number,
                          .engine = {.ops = &target_ops, .self = t, .rest = true},
                          .name = name != NULL ? mem_strdup(name) : NULL,
-                         .watch.joins = targets_any_runs(c)};
+                         .watch.joins = joins};
     t->runs.file = cfg_content_new(mem_strdup(""), 0);
     retry_init(&t->failed.retry, backoff_random_seed() + (unsigned)number);
     if (number == c->count)
@@ -288,41 +273,6 @@ static const struct {
     [PROGRESS_RESTORED] = {"restoring", "the previous configuration is restored", STATUS_PROBLEM},
 };
 
-static const char *canary_evidence(const struct target *t)
-{
-    if (t->watch.probation.state == PROBATION_BAD)
-        return t->watch.probation.evidence.message;
-    return configuration_is_rolled_back(t->of) ? store_held_why(t->of->options.store) : NULL;
-}
-
-static void canary_view(const struct target *t, struct configuration_view *ret)
-{
-    const struct configuration *c = t->of;
-    const struct probation *p = &t->watch.probation;
-    bool first = t->watch.canary && canary_goes_on(c);
-    ret->evidence = canary_evidence(t);
-    ret->withdrawn = configuration_is_rolled_back(c) && c->withdrawn != NULL ? c->withdrawn->hash : NULL;
-    if (ret->evidence != NULL)
-        ret->status = STATUS_PROBLEM;
-    if (first && p->state == PROBATION_GOES_ON) {
-        ret->canary = "watched";
-        ret->canary_until_ms = p->since_ms + p->time_ms;
-    } else if (first && (p->state == PROBATION_BAD || t->watch.load_failed)) {
-        ret->canary = "failed";
-    } else if (canary_waits(t)) {
-        ret->canary = "waits";
-    }
-}
-
-/* Of what was sent, or of the last reading. */
-static enum retry_class configuration_failure(const struct target *t)
-{
-    const struct error *problem = t->failed.away && t->in != NULL ? instance_view(t->in).problem : NULL;
-    if (t->failed.retry.class != RETRY_NONE || problem == NULL || problem->kind == ERROR_NONE)
-        return t->failed.retry.class;
-    return retry_class_of(problem);
-}
-
 /* What keeps it from being applied; NULL: nothing that is known. */
 static const char *configuration_obstacle(const struct target *t)
 {
@@ -337,9 +287,18 @@ static const char *configuration_obstacle(const struct target *t)
     return v.waits == NULL && problem ? v.problem->message : v.waits;
 }
 
+static const char *canary_evidence(const struct target *t)
+{
+    if (t->watch.probation.state == PROBATION_BAD)
+        return t->watch.probation.evidence.message;
+    return configuration_is_rolled_back(t->of) ? store_held_why(t->of->options.store) : NULL;
+}
+
 struct configuration_view configuration_view(const struct configuration *c, size_t target)
 {
     const struct target *t = c->targets[target];
+    const struct probation *p = &t->watch.probation;
+    bool first = t->watch.canary && canary_goes_on(c);
     struct configuration_view v = {.state = progresses[t->sent.progress].name,
                                    .status = progresses[t->sent.progress].status,
                                    .away = t->failed.away,
@@ -349,9 +308,9 @@ struct configuration_view configuration_view(const struct configuration *c, size
                                    .paused = c->paused,
                                    .files_missing = t->sent.files_missing,
                                    .files_done = t->sent.files == FILES_DONE,
-                                   .failure = retry_class_name(configuration_failure(t)),
                                    .next_try_ms = t->failed.retry.not_before_ms,
                                    .reason = configuration_obstacle(t),
+                                   .evidence = canary_evidence(t),
                                    .runs = t->runs.hash,
                                    .runs_since_ms = t->runs.since_ms};
     if (c->document != NULL) {
@@ -359,8 +318,25 @@ struct configuration_view configuration_view(const struct configuration *c, size
         v.source = target_document(t)->origin;
         v.version = c->version;
     }
-    canary_view(t, &v);
-    if (c->problem.kind != ERROR_NONE) { /* what the source has now is not what is meant by all this */
+    /* The class of what was sent last, or of the last reading. */
+    enum retry_class class = t->failed.retry.class;
+    const struct error *problem = t->failed.away && t->in != NULL ? instance_view(t->in).problem : NULL;
+    if (class == RETRY_NONE && problem != NULL && problem->kind != ERROR_NONE)
+        class = retry_class_of(problem);
+    v.failure = retry_class_name(class);
+    if (configuration_is_rolled_back(c) && c->withdrawn != NULL)
+        v.withdrawn = c->withdrawn->hash;
+    if (first && p->state == PROBATION_GOES_ON) {
+        v.canary = "watched";
+        v.canary_until_ms = p->since_ms + p->time_ms;
+    } else if (first && (p->state == PROBATION_BAD || t->watch.load_failed)) {
+        v.canary = "failed";
+    } else if (canary_waits(t)) {
+        v.canary = "waits";
+    }
+    if (v.evidence != NULL)
+        v.status = STATUS_PROBLEM;
+    if (c->problem.kind != ERROR_NONE) { /* the document of all this is not what the source has now */
         v.status = STATUS_PROBLEM;
         v.reason = c->problem.message;
     }

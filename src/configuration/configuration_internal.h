@@ -158,12 +158,31 @@ static inline struct document *target_document(const struct target *t)
     return t->own != NULL ? t->own : t->of->document;
 }
 
+/* ---- how far it is ---- */
+
+static inline bool target_is_unwritten(const struct target *t)
+{
+    return t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID;
+}
+
+static inline bool target_runs_document(const struct target *t)
+{
+    return t->sent.progress == PROGRESS_APPLIED || t->sent.progress == PROGRESS_DRIFTED;
+}
+
+/* In its file, as far as no other writer has changed that. */
+static inline bool target_has_document(const struct target *t)
+{
+    return t->sent.progress == PROGRESS_WRITTEN || target_runs_document(t);
+}
+
 /* ---- target_file.c: haproxy.cfg as it was read last, and the document ---- */
 
 const char *target_url(const struct target *t);
 const char *target_name(const struct target *t); /* for the store */
-/* What of it would be in the file, as it is to be sent: until the next one. */
-struct cfg_content *target_text(struct target *t, struct cfg_content *own);
+/* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by these edits. */
+struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own,
+                                     struct cfg_edits *edits) must_check;
 bool target_file_means(const struct target *t, struct cfg_content *own);
 /* From the file to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
@@ -171,8 +190,10 @@ void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_log_lines(struct target *t);
 char *target_changes(struct target *t);
 bool target_by_runtime(const struct target *t); /* as far as is known before its files are sent */
-bool target_is_plain(const struct target *t);
-void target_tell(struct target *t, struct replacement_request *ret); /* the write's runtime commands */
+bool target_is_plain(const struct target *t);   /* HAProxy cannot refuse it */
+/* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Whether another writer loaded
+ * what it put there is not known; what an earlier daemon wrote, that one noted. */
+const char *target_runs_another(const struct target *t);
 int target_foresee(struct target *t, struct buf *ret, struct error *err) must_check;
 
 /* ---- turns.c ---- */
@@ -183,12 +204,14 @@ bool target_is_alone(const struct target *t);
 /* Tells the listener; t NULL: of no target. err NULL: none. */
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);
-void configuration_tell_written(const struct target *t, bool runs); /* runs: without a reload */
-bool configuration_rejected(const struct configuration *c);         /* by one of them: no other gets it */
-bool configuration_writes(const struct configuration *c);           /* at all: neither a dry run nor paused */
-bool target_may_write(const struct target *t);                      /* what others make of its document lets it */
-bool target_may_repair(const struct target *t);                     /* what another writer changed */
-bool target_is_valid(const struct target *t);                       /* or needs no verdict, as things stand */
+/* The same with a reason, as of struct configuration_event. */
+void configuration_tell_why(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
+                            const char *reason, const struct error *err);
+bool configuration_rejected(const struct configuration *c); /* by one of them: no other gets it */
+bool configuration_writes(const struct configuration *c);   /* at all: neither a dry run nor paused */
+bool target_may_write(const struct target *t);              /* what others make of its document lets it */
+bool target_may_repair(const struct target *t);             /* what another writer changed */
+bool target_is_valid(const struct target *t);               /* or needs no verdict, as things stand */
 /* The next document comes too soon after the last. */
 bool configuration_waits(const struct configuration *c, uint64_t now_ms);
 /* The document is sent to a target, to be validated or written. reloads: the next one that does is not too soon. */
@@ -208,13 +231,14 @@ bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, 
 /* ---- target_runs.c ---- */
 
 void target_begin(struct target *t);
-void target_remember(struct target *t);
-void target_check(struct target *t);
+void target_check(struct target *t); /* perhaps it was rejected before, or must not be there */
 void target_reject(struct target *t, const char *what, const struct error *err);
 void target_keep_rejection(struct target *t);
 void target_compare(struct target *t); /* the document with the file that was read last */
 void target_repair_later(struct target *t);
-void target_go_on(struct target *t);                      /* it is written, where nothing is to be written */
+void target_go_on(struct target *t); /* it is written, where nothing is to be written */
+void target_written(struct target *t, const struct replaced *r);
+void target_ran(struct target *t, const struct stored *s);
 void target_writes(struct target *t, struct document *d); /* NULL: it runs, or what became of it does not matter */
 void target_not_written(struct target *t, const struct document *d);
 void target_concluded(void *self);
@@ -224,13 +248,16 @@ void target_keep_good(struct target *t); /* before the file is written */
 void target_reload_failed(void *self, bool lost);
 void target_left_alone(struct target *t); /* by the file that was read last: another writer repaired it */
 void target_restored(struct target *t, const struct replaced *r);
+/* The file from before the document goes back; false: there is none. */
+bool target_take_back(struct target *t, const struct error *why);
 
 /* ---- target_files.c ---- */
 
 bool target_files_next(const struct target *t, enum storage_part *ret); /* false: nothing */
+/* What of it would be in the file, as it is to be sent: until the next one. */
+struct cfg_content *target_text(struct target *t, struct cfg_content *own);
 void target_store(void *self, struct storage_request *ret);
 void target_stored(void *self, const struct stored *s);
-void target_files_are_back(struct target *t); /* HAProxy was read since */
 
 /* ---- target.c ---- */
 
@@ -242,9 +269,6 @@ void target_fini(struct target *t);
 /* ---- succession.c ---- */
 
 void configuration_use(struct configuration *c, struct document *d, unsigned version);
-void configuration_take_next(struct configuration *c);
-void canary_step(struct configuration *c); /* what came of the document */
-void rollback_try_again(struct configuration *c);
-void target_new_step(struct configuration *c);
+void succession_step(struct configuration *c);
 
 #endif

@@ -17,17 +17,6 @@ static void target_attach(void *self, struct instance *in)
 
 /* ---- reading ---- */
 
-/* An earlier run wrote the file, and did not see it run: whatever document there is by now, it is loaded. */
-static void target_read_first(struct target *t)
-{
-    if (!store_was_writing(t->of->options.store, target_name(t)) || instance_view(t->in).unloaded)
-        return; /* or the file says so itself, which is enough */
-    t->runs.unloaded = true;
-    log_warn(t->of->options.log, "haproxy.cfg was written by an earlier run, and is not known to be loaded; loading it",
-             log_str("target", target_url(t)));
-    instance_must_reload(t->in);
-}
-
 static void target_tell_read(const struct target *t)
 {
     const struct configuration_listener *l = &t->of->options.listener;
@@ -38,27 +27,35 @@ static void target_tell_read(const struct target *t)
 static void target_read(void *self)
 {
     struct target *t = self;
+    struct target_has *has = &t->runs;
+    const struct instance_view v = instance_view(t->in);
     struct cfg_content *file = instance_file(t->in);
     cleanup(cfg_content_unref_ptr) struct cfg_content *none = file == NULL ? cfg_content_new(mem_strdup(""), 0) : NULL;
     file = file != NULL ? file : none;
-    bool same = cfg_content_same(file, t->runs.file);
+    bool first = !has->read, same = cfg_content_same(file, has->file);
     if (!same)
-        t->runs.compared = DIFFERENCE_UNKNOWN;
-    cfg_content_hold(&t->runs.file, file);
-    if (!t->runs.read)
-        target_read_first(t);
-    t->runs.read = true;
+        has->compared = DIFFERENCE_UNKNOWN;
+    cfg_content_hold(&has->file, file);
+    has->read = true;
+    has->version = v.version;
     if (!same)
-        t->runs.file_runs = t->runs.running != NULL && target_file_means(t, t->runs.running);
-    t->runs.version = instance_view(t->in).version;
-    t->runs.unloaded = t->runs.unloaded || instance_view(t->in).unloaded; /* of an earlier run */
+        has->file_runs = has->running != NULL && target_file_means(t, has->running);
+    /* An earlier run wrote the file, and did not see it run: whatever document there is by now, it is loaded, where the file does not
+     * say so itself. */
+    if (first && store_was_writing(t->of->options.store, target_name(t)) && !v.unloaded) {
+        has->unloaded = true;
+        log_warn(t->of->options.log,
+                 "haproxy.cfg was written by an earlier run, and is not known to be loaded; loading it",
+                 log_str("target", target_url(t)));
+        instance_must_reload(t->in);
+    }
+    has->unloaded = has->unloaded || v.unloaded; /* of an earlier run */
     /* An earlier run wrote it, and knows of none before; the Data Plane API has put back what it loaded last. */
-    if (t->failed.restores && instance_view(t->in).behind && cfg_content_same(t->runs.good, t->failed.unloadable))
-        cfg_content_hold(&t->runs.good, t->runs.file);
+    if (t->failed.restores && v.behind && cfg_content_same(has->good, t->failed.unloadable))
+        cfg_content_hold(&has->good, has->file);
     retry_readable(&t->failed.retry);
     t->failed.away = retry_waits(&t->failed.retry, clock_mono_ms());
     target_left_alone(t);
-    target_remember(t);
     target_check(t);
     target_compare(t);
     target_go_on(t);
@@ -70,10 +67,17 @@ static void target_read(void *self)
 static bool target_runtime_read(void *self, bool other_worker)
 {
     struct target *t = self;
+    struct target_sent *s = &t->sent;
     if (other_worker && t->runs.version != t->runs.running_version)
         target_runs_unknown(t);
-    if (t->sent.files_back)
-        target_files_are_back(t);
+    if (!s->files_back)
+        return false;
+    /* Files went back. What HAProxy has is those from before only where it is the same process at a reading after as at one before
+     * they changed, and no reload was under way: else it may have loaded them. */
+    bool loaded = s->files_met_reload || instance_view(t->in).loads != s->files_loads;
+    s->files_back = false;
+    if (loaded)
+        instance_must_reload(t->in);
     return false;
 }
 
@@ -119,7 +123,7 @@ static void target_refresh(void *self)
     timer_set(&t->of->step, 0);
 }
 
-static void canary_served(void *self, const struct served *s, const struct error *err)
+static void target_served(void *self, const struct served *s, const struct error *err)
 {
     struct target *t = self;
     struct probation *w = &t->watch.probation;
@@ -163,7 +167,7 @@ static uint64_t target_due(const void *self, uint64_t now_ms)
         return 0;
     engine_sooner(&due, t->failed.retry.not_before_ms, now_ms);
     engine_sooner(&due, canary_due(t), now_ms);
-    if (t->sent.progress != PROGRESS_NEW && t->sent.progress != PROGRESS_VALID)
+    if (!target_is_unwritten(t))
         return due;
     if (configuration_waits(t->of, now_ms) && !target_by_runtime(t))
         engine_sooner(&due, t->of->not_before_ms, now_ms);
@@ -233,38 +237,35 @@ static void target_decide(void *self, struct engine_wants *ret)
 static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
+    struct target_sent *s = &t->sent;
     bool restores = t->failed.restores, writes = restores || target_is_valid(t);
-    if (!t->watch
-             .joins) /* the next document need not wait for its reload; nor for one that is only checked, and perhaps refused */
+    /* The next document need not wait for the reload of one that joins; nor for one that is only checked, and perhaps refused. */
+    if (!t->watch.joins)
         configuration_begin(t->of, restores || (writes && !target_by_runtime(t)));
-    document_unref(t->sent.asked);
-    t->sent.asked = restores ? NULL : document_ref(target_document(t));
+    document_unref(s->asked);
+    s->asked = restores ? NULL : document_ref(target_document(t));
     if (writes && !restores)
-        target_writes(t, t->sent.asked);
+        target_writes(t, s->asked);
     if (!restores)
         configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
     if (writes && !restores)
         target_keep_good(t);
-    ret->text = target_text(t, restores ? t->runs.good : t->sent.asked->content);
+    ret->text = target_text(t, restores ? t->runs.good : s->asked->content);
     ret->before = writes ? t->runs.file : NULL;
     ret->restores = restores;
-    ret->edits = &t->sent.edits;
-    if (writes && !restores)
-        target_tell(t, ret);
-}
-
-static void target_written(struct target *t, const struct replaced *r)
-{
-    const struct document *d = target_document(t);
-    cleanup(mem_free_ptr) char *changes = target_changes(t);
-    log_info(t->of->options.log,
-             r->runs ? "configuration written; HAProxy runs its changes without a reload"
-                     : "configuration written; a reload follows",
-             log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("changes", changes));
-    t->sent.progress = PROGRESS_WRITTEN;
-    t->watch.written = true;
-    t->sent.by_runtime = r->runs;
-    configuration_tell_written(t, r->runs);
+    ret->edits = &s->edits;
+    if (!writes || restores)
+        return;
+    /* Runtime commands. The request may be answered when the document, and with it the difference, is another one. */
+    const struct cfg_difference *d = target_runs_another(t) == NULL ? target_difference(t) : NULL;
+    changes_fini(&s->changes);
+    if (d == NULL || (d->effect != CFG_EFFECT_RUNTIME && d->effect != CFG_EFFECT_RUNTIME_SERVERS))
+        return;
+    for (size_t i = 0; i < d->changes.count; i++)
+        changes_add(&s->changes, d->changes.list[i]);
+    ret->changes = &s->changes;
+    ret->plain = target_is_plain(t);
+    ret->files_stay = !s->files_changed;
 }
 
 /* The document is another one than it was: perhaps the file has it, or it was rejected before. A file that is being
@@ -274,7 +275,6 @@ static void target_look(struct target *t)
     bool writes = t->sent.asked != NULL && t->sent.asked == t->sent.writing;
     if (writes || !instance_view(t->in).fresh)
         return;
-    target_remember(t);
     target_check(t);
     target_compare(t);
     target_concluded(t);
@@ -359,20 +359,17 @@ void target_set(struct target *t)
         target_look(t);
 }
 
-/* What failed with other bytes need not fail with these. Those that change all the time do not set the pace. */
-static void target_begin_anew(struct target *t, uint64_t now_ms)
-{
-    uint64_t when_ms = t->failed.anew_ms != 0 ? t->failed.anew_ms + t->of->options.min_interval_ms : 0;
-    if (now_ms >= when_ms)
-        t->failed.anew_ms = when_ms = now_ms;
-    instance_begin_anew(t->in, when_ms);
-}
-
 void target_hurry(struct target *t)
 {
-    retry_new_document(&t->failed.retry);
-    if (t->in != NULL)
-        target_begin_anew(t, clock_mono_ms());
+    struct target_failed *f = &t->failed;
+    uint64_t now_ms = clock_mono_ms(), when_ms = f->anew_ms != 0 ? f->anew_ms + t->of->options.min_interval_ms : 0;
+    retry_new_document(&f->retry);
+    if (t->in == NULL)
+        return;
+    /* What failed with other bytes need not fail with these. Those that change all the time do not set the pace. */
+    if (now_ms >= when_ms)
+        f->anew_ms = when_ms = now_ms;
+    instance_begin_anew(t->in, when_ms);
 }
 
 void target_fini(struct target *t)
@@ -408,7 +405,7 @@ const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .decide = target_decide,
                                       .store = target_store,
                                       .stored = target_stored,
-                                      .served = canary_served,
+                                      .served = target_served,
                                       .replace = target_replace,
                                       .replaced = target_replaced,
                                       .reload_failed = target_reload_failed,

@@ -22,7 +22,7 @@ const char *target_name(const struct target *t)
 
 /* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by
  * these edits. */
-static struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own, struct cfg_edits *edits)
+struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own, struct cfg_edits *edits)
 {
     static const struct cfg_file nothing = {.version = -1};
     const struct cfg_file *is = cfg_content_file(t->runs.file, NULL), *text = cfg_content_file(own, NULL);
@@ -33,13 +33,6 @@ static struct cfg_content *target_with_kept(const struct target *t, struct cfg_c
     buf_init_secret(&out, 0);
     keep_print(text, is != NULL ? is : &nothing, &t->of->options.keep, edits, &out);
     return cfg_content_take(&out);
-}
-
-struct cfg_content *target_text(struct target *t, struct cfg_content *own)
-{
-    cfg_content_unref(t->sent.text);
-    t->sent.text = NULL;
-    return t->sent.text = target_with_kept(t, own, &t->sent.edits);
 }
 
 static bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret,
@@ -110,41 +103,25 @@ char *target_changes(struct target *t)
 
 /* ---- without a reload ---- */
 
-/* As far as this way to HAProxy can. */
-static bool target_can_be_told(const struct target *t)
+const char *target_runs_another(const struct target *t)
 {
-    return t->runs.effect != CFG_EFFECT_RELOAD &&
-           (t->runs.effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
-}
-
-/* As the file that HAProxy runs, which is another one: changed while nobody counted versions on, it has that one's notes. */
-static bool target_is_same_version(const struct target *t)
-{
-    return t->runs.running != NULL && t->runs.version == t->runs.running_version;
-}
-
-/* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Of what another
- * writer put there nobody knows whether he loaded it; of what a daemon wrote before, that one noted it. */
-static const char *target_runs_another(const struct target *t)
-{
+    const struct target_has *has = &t->runs;
     const struct instance_view v = instance_view(t->in);
-    return t->failed.restores || v.dirty ? "haproxy.cfg was written and is not loaded yet"
-           : v.reload == RELOAD_PENDING  ? "a reload is under way"
-           : !v.last_reload_known        ? "how HAProxy's last reload ended is not known"
-           : !instance_at_rest(t->in)    ? "HAProxy runs something else than its haproxy.cfg"
-           : !t->runs.file_runs && (!v.loaded || target_is_same_version(t))
-               ? "haproxy.cfg is not known to be what HAProxy runs"
-               : NULL;
-}
-
-static bool target_runs_file(const struct target *t)
-{
-    return target_runs_another(t) == NULL;
+    /* A file that was changed without a new version still has the notes of the one before. */
+    bool same_version = has->running != NULL && has->version == has->running_version;
+    return t->failed.restores || v.dirty                    ? "haproxy.cfg was written and is not loaded yet"
+           : v.reload == RELOAD_PENDING                     ? "a reload is under way"
+           : !v.last_reload_known                           ? "how HAProxy's last reload ended is not known"
+           : !instance_at_rest(t->in)                       ? "HAProxy runs something else than its haproxy.cfg"
+           : !has->file_runs && (!v.loaded || same_version) ? "haproxy.cfg is not known to be what HAProxy runs"
+                                                            : NULL;
 }
 
 bool target_by_runtime(const struct target *t)
 {
-    return target_can_be_told(t) && !t->sent.needs_verdict && target_runs_file(t);
+    enum cfg_effect effect = t->runs.effect;
+    bool possible = effect != CFG_EFFECT_RELOAD && (effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
+    return possible && !t->sent.needs_verdict && target_runs_another(t) == NULL;
 }
 
 /* Numbers and addresses in their place: there is nothing that HAProxy could refuse. */
@@ -153,54 +130,30 @@ bool target_is_plain(const struct target *t)
     return t->runs.effect == CFG_EFFECT_RUNTIME && !t->sent.files_changed;
 }
 
-/* The request may be answered when the document, and with it the difference, is another one. */
-void target_tell(struct target *t, struct replacement_request *ret)
-{
-    const struct cfg_difference *d = target_runs_file(t) ? target_difference(t) : NULL;
-    changes_fini(&t->sent.changes);
-    if (d == NULL || (d->effect != CFG_EFFECT_RUNTIME && d->effect != CFG_EFFECT_RUNTIME_SERVERS))
-        return;
-    for (size_t i = 0; i < d->changes.count; i++)
-        changes_add(&t->sent.changes, d->changes.list[i]);
-    ret->changes = &t->sent.changes;
-    ret->plain = target_is_plain(t);
-    ret->files_stay = !t->sent.files_changed;
-}
-
-static int target_foresee_config(struct target *t, struct buf *ret, struct error *err)
+int target_foresee(struct target *t, struct buf *ret, struct error *err)
 {
     cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
     const struct cfg_file *is, *wanted;
     const struct cfg_difference *d = target_difference(t);
-    if (d == NULL || d->effect == CFG_EFFECT_NONE)
-        return 0;
-    const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : target_runs_another(t);
-    if (why != NULL)
-        return error_set(err, ERROR_INVALID, "%s", why);
-    if (!target_both(t, target_document(t)->content, &with_kept, &is, &wanted))
-        return 0;
-    return instance_foresee(t->in, wanted, &d->changes, ret, err);
-}
-
-/* Its files, where haproxy.cfg itself takes no reload. */
-static int target_foresee_files(const struct target *t, struct error *err)
-{
-    const struct storage_foresight *files = &t->sent.foresight;
+    const char *another = target_runs_another(t);
+    int status = 0;
+    if (d != NULL && d->effect != CFG_EFFECT_NONE) {
+        const char *why = d->effect == CFG_EFFECT_RELOAD ? d->why : another;
+        if (why != NULL)
+            status = error_set(err, ERROR_INVALID, "%s", why);
+        else if (target_both(t, target_document(t)->content, &with_kept, &is, &wanted))
+            status = instance_foresee(t->in, wanted, &d->changes, ret, err);
+    }
+    /* Its files, where haproxy.cfg itself takes no reload. */
+    struct storage_foresight *files = &t->sent.foresight;
     const struct storage_foreseen *one = storage_foresight_reloads(files);
-    const char *why = target_runs_another(t);
     bool stores =
         one != NULL || storage_foresight_has(files, STORAGE_BY_RUNTIME) || storage_foresight_has(files, STORAGE_UNUSED);
-    if (stores && why != NULL)
-        return error_set(err, ERROR_INVALID, "%s", why);
-    return one != NULL ? error_set(err, ERROR_INVALID, "%s: %s", one->name, one->why) : 0;
-}
-
-int target_foresee(struct target *t, struct buf *ret, struct error *err)
-{
-    int status = target_foresee_config(t, ret, err);
-    if (status == 0)
-        status = target_foresee_files(t, err);
+    if (status == 0 && stores && another != NULL)
+        status = error_set(err, ERROR_INVALID, "%s", another);
+    else if (status == 0 && one != NULL)
+        status = error_set(err, ERROR_INVALID, "%s: %s", one->name, one->why);
     if (status != 0)
-        storage_foresight_load(&t->sent.foresight);
+        storage_foresight_load(files);
     return status;
 }

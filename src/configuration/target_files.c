@@ -3,102 +3,80 @@
 #include "base/str.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
-
-/* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are looked at once,
- * and with each resync. */
-static bool target_files_to_look_at(const struct target *t)
-{
-    bool quiet = t->of->options.dry_run || t->of->paused;
-    return quiet && t->sent.progress == PROGRESS_NEW && t->sent.files == FILES_NEW && !t->failed.restores &&
-           (!t->sent.files_missing || t->sent.files_unchecked);
-}
-
-/* It will not run here: it was rejected, by this HAProxy or by another one, or cannot be loaded. */
-static bool target_files_are_for_nothing(const struct target *t)
-{
-    bool begun = t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID;
-    return t->sent.progress == PROGRESS_REJECTED || t->sent.progress == PROGRESS_RESTORING || t->failed.restores ||
-           (begun && t->own == NULL && configuration_rejected(t->of));
-}
 
 bool target_files_next(const struct target *t, enum storage_part *ret)
 {
-    if (target_files_to_look_at(t)) {
+    const struct target_sent *s = &t->sent;
+    bool quiet = t->of->options.dry_run || t->of->paused;
+    bool is_new = s->progress == PROGRESS_NEW && s->files == FILES_NEW;
+    /* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are read once, and with
+     * each resync. */
+    if (quiet && is_new && !t->failed.restores && (!s->files_missing || s->files_unchecked)) {
         *ret = STORAGE_CHECK;
         return true;
     }
-    bool nothing = target_files_are_for_nothing(t), back = t->sent.files_changed && nothing && !t->sent.files_stay;
-    bool runs = t->sent.progress == PROGRESS_APPLIED || t->sent.progress == PROGRESS_DRIFTED;
-    bool check = runs && t->sent.files == FILES_DONE && t->sent.files_unchecked && target_document(t)->with_files;
-    *ret = back                                   ? STORAGE_BACK
-           : check                                ? STORAGE_CHECK
-           : t->sent.progress == PROGRESS_NEW     ? STORAGE_ADD
-           : t->sent.progress == PROGRESS_WRITTEN ? (t->sent.files == FILES_ADDED ? STORAGE_FINAL : STORAGE_RUN)
-                                                  : STORAGE_END;
-    return back || check || (t->sent.progress == PROGRESS_NEW && t->sent.files == FILES_NEW && !nothing) ||
-           (t->sent.progress == PROGRESS_WRITTEN &&
-            (t->sent.files == FILES_ADDED || (t->sent.by_runtime && t->sent.files_changed))) ||
-           (t->sent.progress == PROGRESS_APPLIED && t->sent.files == FILES_WRITTEN);
+    /* It will not run here: it was rejected, by this HAProxy or by another one, or cannot be loaded. */
+    bool nothing = s->progress == PROGRESS_REJECTED || s->progress == PROGRESS_RESTORING || t->failed.restores ||
+                   (target_is_unwritten(t) && t->own == NULL && configuration_rejected(t->of));
+    if (s->files_changed && nothing && !s->files_stay) {
+        *ret = STORAGE_BACK;
+        return true;
+    }
+    if (target_runs_document(t) && s->files == FILES_DONE && s->files_unchecked && target_document(t)->with_files) {
+        *ret = STORAGE_CHECK;
+        return true;
+    }
+    switch (s->progress) {
+    case PROGRESS_NEW:
+        *ret = STORAGE_ADD;
+        return is_new && !nothing;
+    case PROGRESS_WRITTEN:
+        *ret = s->files == FILES_ADDED ? STORAGE_FINAL : STORAGE_RUN;
+        return s->files == FILES_ADDED || (s->by_runtime && s->files_changed);
+    default:
+        *ret = STORAGE_END;
+        return s->progress == PROGRESS_APPLIED && s->files == FILES_WRITTEN;
+    }
 }
 
-/* Should the document run after all, it begins anew, however many of its files are gone by then. */
-static void target_files_go_back(struct target *t)
+struct cfg_content *target_text(struct target *t, struct cfg_content *own)
 {
-    bool begun = t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID;
-    t->sent.files = begun && target_document(t)->with_files ? FILES_NEW : FILES_DONE;
-    if (begun)
-        t->sent.progress = PROGRESS_NEW;
-}
-
-/* HAProxy runs the haproxy.cfg that there is, which goes on with them, and is told: nobody needs the lines that they lose. */
-static bool target_changes_files_alone(const struct target *t)
-{
-    return t->runs.effect == CFG_EFFECT_NONE && target_by_runtime(t) && target_is_alone(t) && !canary_goes_on(t->of);
+    cfg_content_unref(t->sent.text);
+    t->sent.text = NULL;
+    return t->sent.text = target_with_kept(t, own, &t->sent.edits);
 }
 
 void target_store(void *self, struct storage_request *ret)
 {
     struct target *t = self;
-    (void)target_files_next(t, &t->sent.part);
-    if (!t->sent.files_changed && !t->sent.files_back) {
+    struct target_sent *s = &t->sent;
+    (void)target_files_next(t, &s->part);
+    if (!s->files_changed && !s->files_back) {
         const struct instance_view v = instance_view(t->in);
-        t->sent.files_met_reload = v.reload == RELOAD_PENDING;
-        t->sent.files_loads = v.loads;
+        s->files_met_reload = v.reload == RELOAD_PENDING;
+        s->files_loads = v.loads;
     }
-    if (t->sent.part == STORAGE_BACK)
-        target_files_go_back(t);
-    document_unref(t->sent.storing);
-    t->sent.storing = document_ref(target_document(t));
-    ret->part = t->sent.part;
-    ret->files = &t->sent.storing->files;
-    ret->alone = t->sent.part == STORAGE_ADD && target_changes_files_alone(t);
-    if (!t->of->options.foresees || t->sent.part != STORAGE_CHECK)
-        return;
-    storage_foresight_fini(&t->sent.foresight);
-    ret->foresight = &t->sent.foresight;
-    ret->config = target_text(t, t->sent.storing->content);
-}
-
-/* What could not be told is loaded, whatever it was: by a reload that is not the next one too soon. */
-static void target_ran(struct target *t, const struct stored *s)
-{
-    bool all = s->result == TRANSACTION_COMMITTED && !s->changed;
-    const char *why = s->error.kind != ERROR_NONE ? s->error.message : s->why;
-    t->sent.by_runtime = false;
-    t->sent.files_changed = !all;
-    if (all) {
-        log_info(t->of->options.log, "files changed in the running HAProxy; no reload",
-                 log_str("target", target_url(t)), log_int("files", s->ran));
-        return;
+    if (s->part == STORAGE_BACK) {
+        bool begun = target_is_unwritten(t);
+        s->files = begun && target_document(t)->with_files ? FILES_NEW : FILES_DONE;
+        if (begun) /* should it run after all, it begins anew, however many of its files are gone by then */
+            s->progress = PROGRESS_NEW;
     }
-    log_info(t->of->options.log, "files take a reload", log_str("target", target_url(t)), log_str("why", why));
-    t->runs.unloaded = t->sent.needs_verdict = true;
-    if (t->sent.progress == PROGRESS_WRITTEN && t->runs.effect == CFG_EFFECT_NONE && target_is_alone(t))
-        t->sent.progress = PROGRESS_NEW; /* it had none yet */
-    if (!t->watch.joins)
-        configuration_begin(t->of, true);
-    instance_must_reload(t->in);
+    document_unref(s->storing);
+    s->storing = document_ref(target_document(t));
+    ret->part = s->part;
+    ret->files = &s->storing->files;
+    /* HAProxy runs the haproxy.cfg that there is, which goes on with them, and gets runtime commands: the lines that they lose are
+     * not needed any more. */
+    ret->alone = s->part == STORAGE_ADD && t->runs.effect == CFG_EFFECT_NONE && target_by_runtime(t) &&
+                 target_is_alone(t) && !canary_goes_on(t->of);
+    if (!t->of->options.foresees || s->part != STORAGE_CHECK)
+        return;
+    storage_foresight_fini(&s->foresight);
+    ret->foresight = &s->foresight;
+    ret->config = target_text(t, s->storing->content);
 }
 
 static void target_files_need_no_wait(struct target *t)
@@ -206,7 +184,8 @@ void target_stored(void *self, const struct stored *s)
         t->sent.files = FILES_WRITTEN;
         break;
     case STORAGE_RUN:
-        configuration_tell_written(t, !t->sent.files_changed);
+        configuration_tell_why(t->of, CONFIGURATION_WRITTEN, t,
+                               t->sent.files_changed ? CONFIGURATION_WAY_RELOAD : CONFIGURATION_WAY_RUNTIME, NULL);
         target_concluded(t);
         break;
     case STORAGE_END:
@@ -223,14 +202,4 @@ void target_stored(void *self, const struct stored *s)
         target_files_checked(t, s);
         break;
     }
-}
-
-/* They went back. What HAProxy has is those from before only where it is the same process at a reading after as at one before
- * they changed, and no reload was under way: else it may have loaded them. */
-void target_files_are_back(struct target *t)
-{
-    bool loaded = t->sent.files_met_reload || instance_view(t->in).loads != t->sent.files_loads;
-    t->sent.files_back = false;
-    if (loaded)
-        instance_must_reload(t->in);
 }

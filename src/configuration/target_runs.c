@@ -20,90 +20,98 @@
 /* The document is tried anew. */
 void target_begin(struct target *t)
 {
-    t->sent.progress = PROGRESS_NEW;
-    t->sent.files = target_document(t)->with_files ? FILES_NEW : FILES_DONE;
-    t->sent.files_drifted = t->sent.files_missing = t->sent.files_stay = t->sent.by_runtime = t->sent.needs_verdict =
-        false;
+    struct target_sent *s = &t->sent;
+    s->progress = PROGRESS_NEW;
+    s->files = target_document(t)->with_files ? FILES_NEW : FILES_DONE;
+    s->files_drifted = s->files_missing = s->files_stay = s->by_runtime = s->needs_verdict = false;
     error_clear(&t->failed.why);
 }
 
-/* ---- rejected ---- */
+/* ---- rejected: `why` says why ---- */
 
-/* A HAProxy of this version has rejected it before, perhaps an earlier run of the daemon. */
-void target_remember(struct target *t)
+static void target_is_rejected(struct target *t)
 {
-    const struct document *d = target_document(t);
-    const char *haproxy = instance_view(t->in).haproxy;
-    if (d == NULL)
-        return;
-    if (t->sent.progress == PROGRESS_REJECTED && !str_eq(t->failed.judge, haproxy))
-        target_begin(t);
-    const char *message = store_rejection(t->of->options.store, d->id, target_name(t), haproxy);
-    if (t->sent.progress != PROGRESS_NEW || message == NULL)
-        return;
     t->sent.progress = PROGRESS_REJECTED;
-    snprintf(t->failed.judge, sizeof(t->failed.judge), "%s", haproxy);
-    (void)error_set(&t->failed.why, ERROR_INVALID, "%s", message);
-    log_warn(t->of->options.log, "configuration was rejected before; it is tried again when it changes, or on SIGHUP",
-             log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("error", message));
-    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->failed.why);
-    timer_set(&t->of->step, 0);
-}
-
-/* By the file that was read last: what is not to be sent there at all. */
-void target_check(struct target *t)
-{
-    const struct document *d = target_document(t);
-    struct error err = {0};
-    const struct cfg_file *is = cfg_content_file(t->runs.file, NULL);
-    const struct cfg_file *wanted = d != NULL ? cfg_content_file(d->content, NULL) : NULL;
-    const struct instance_view view = instance_view(t->in);
-    if (wanted == NULL || t->sent.progress != PROGRESS_NEW)
-        return;
-    if (keep_check(wanted, &t->of->options.keep, &err) != 0)
-        target_reject(
-            t,
-            "configuration refused: its backends conflict with servers that are managed elsewhere; no HAProxy gets it",
-            &err);
-    else if (!t->of->options.allow_lockout && is != NULL &&
-             lockout_check(is, wanted, &(struct lockout_login){view.user, view.password}, &err) != 0)
-        target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
+    snprintf(t->failed.judge, sizeof(t->failed.judge), "%s", instance_view(t->in).haproxy);
 }
 
 void target_reject(struct target *t, const char *what, const struct error *err)
 {
-    t->sent.progress = PROGRESS_REJECTED;
+    const struct document *d = target_document(t);
+    target_is_rejected(t);
     t->failed.why = *err;
-    snprintf(t->failed.judge, sizeof(t->failed.judge), "%s", instance_view(t->in).haproxy);
-    log_error(t->of->options.log, what, log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
-              log_str("source", target_document(t)->origin), log_str("error", err->message));
+    log_error(t->of->options.log, what, log_str("target", target_url(t)), log_str("sha256", d->hash),
+              log_str("source", d->origin), log_str("error", err->message));
     configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->failed.why);
 }
 
 /* The same would be rejected again, by this version of HAProxy. */
 void target_keep_rejection(struct target *t)
 {
-    t->sent.progress = PROGRESS_REJECTED;
-    snprintf(t->failed.judge, sizeof(t->failed.judge), "%s", instance_view(t->in).haproxy);
+    target_is_rejected(t);
     store_reject(t->of->options.store, target_document(t)->id, target_name(t), t->failed.judge, t->failed.why.message);
+}
+
+/* What is not to be sent there at all: this version of HAProxy has rejected it before, perhaps while an earlier daemon ran, or
+ * the file that was read last shows that it must not be there. */
+void target_check(struct target *t)
+{
+    const struct configuration_options *o = &t->of->options;
+    const struct document *d = target_document(t);
+    const struct instance_view v = instance_view(t->in);
+    struct error err = {0};
+    if (d == NULL)
+        return;
+    if (t->sent.progress == PROGRESS_REJECTED && !str_eq(t->failed.judge, v.haproxy))
+        target_begin(t);
+    if (t->sent.progress != PROGRESS_NEW)
+        return;
+    const char *message = store_rejection(o->store, d->id, target_name(t), v.haproxy);
+    if (message != NULL) {
+        target_is_rejected(t);
+        (void)error_set(&t->failed.why, ERROR_INVALID, "%s", message);
+        log_warn(o->log, "configuration was rejected before; it is tried again when it changes, or on SIGHUP",
+                 log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("error", message));
+        configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->failed.why);
+        timer_set(&t->of->step, 0);
+        return;
+    }
+    const struct cfg_file *is = cfg_content_file(t->runs.file, NULL), *wanted = cfg_content_file(d->content, NULL);
+    if (wanted == NULL)
+        return;
+    if (keep_check(wanted, &o->keep, &err) != 0)
+        target_reject(
+            t,
+            "configuration refused: its backends conflict with servers that are managed elsewhere; no HAProxy gets it",
+            &err);
+    else if (!o->allow_lockout && is != NULL &&
+             lockout_check(is, wanted, &(struct lockout_login){v.user, v.password}, &err) != 0)
+        target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
 }
 
 /* ---- the file ---- */
 
+void target_repair_later(struct target *t)
+{
+    unsigned repairs = t->failed.repairs++;
+    uint64_t pause = REPAIR_MIN_MS << (repairs < 8 ? repairs : 8);
+    t->failed.repair_after_ms = clock_mono_ms() + (repairs > 0 ? pause : 0);
+    t->sent.progress = PROGRESS_NEW;
+}
+
 /* The file that was read last means what is wanted: there is nothing to write. */
 static void target_same(struct target *t)
 {
-    if (t->sent.progress == PROGRESS_DRIFTED && t->sent.files_drifted)
+    struct target_sent *s = &t->sent;
+    if (s->progress == PROGRESS_DRIFTED && s->files_drifted)
         return;
-    if (t->sent.progress == PROGRESS_DRIFTED) {
+    if (s->progress == PROGRESS_DRIFTED) {
         log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
         error_clear(&t->failed.why);
     }
-    if (t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID ||
-        t->sent.progress == PROGRESS_DRIFTED) {
-        t->sent.unchanged =
-            !t->runs.unloaded; /* it, or its files, are still to be loaded; else another one has put it there */
-        t->sent.progress = PROGRESS_WRITTEN;
+    if (target_is_unwritten(t) || s->progress == PROGRESS_DRIFTED) {
+        s->unchanged = !t->runs.unloaded; /* else it, or its files, are still to be loaded */
+        s->progress = PROGRESS_WRITTEN;
     }
 }
 
@@ -145,19 +153,12 @@ static bool target_may_have_drifted_before(const struct target *t)
            !store_was_writing(s, target_name(t));
 }
 
-static void target_drifted_before(struct target *t)
-{
-    t->sent.unchanged = true;
-    t->sent.progress = PROGRESS_WRITTEN;
-    t->sent.files = FILES_DONE; /* as it put them then: they are looked at as any others */
-    target_drifted(t);
-}
-
 void target_compare(struct target *t)
 {
     const struct document *d = target_document(t);
-    bool lost = t->sent.writing == d && t->runs.unloaded && !t->sent.needs_verdict; /* the answer to its write */
-    bool sent = (t->sent.progress != PROGRESS_NEW && t->sent.progress != PROGRESS_VALID) || lost;
+    struct target_sent *s = &t->sent;
+    bool lost = s->writing == d && t->runs.unloaded && !s->needs_verdict; /* the answer to its write */
+    bool sent = !target_is_unwritten(t) || lost;
     if (d == NULL || t->failed.restores)
         return;
     const struct cfg_difference *differs = target_difference(t);
@@ -167,42 +168,71 @@ void target_compare(struct target *t)
     if (over)
         t->runs.effect = CFG_EFFECT_RELOAD;
     if (t->runs.effect == CFG_EFFECT_NONE) {
-        if (sent || (t->sent.files != FILES_NEW &&
-                     !t->sent.files_changed)) /* what it refers to is validated, and loaded, with it */
+        if (sent || (s->files != FILES_NEW && !s->files_changed)) /* files are validated, and loaded, with it */
             target_same(t);
-    } else if (t->sent.progress == PROGRESS_WRITTEN && instance_view(t->in).behind)
-        return; /* its load failed, which is told soon, and the Data Plane API has put back what it loaded last */
-    else if (t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_APPLIED ||
-             t->sent.progress == PROGRESS_DRIFTED)
+    } else if (s->progress == PROGRESS_WRITTEN && instance_view(t->in).behind) {
+        return; /* its load failed, which is reported soon, and the Data Plane API has put back what it loaded last */
+    } else if (target_has_document(t)) {
         target_drifted(t);
-    else if (!over && target_may_have_drifted_before(t))
-        target_drifted_before(t);
-}
-
-void target_repair_later(struct target *t)
-{
-    uint64_t pause = REPAIR_MIN_MS << (t->failed.repairs < 8 ? t->failed.repairs : 8);
-    t->failed.repair_after_ms = clock_mono_ms() + (t->failed.repairs > 0 ? pause : 0);
-    t->failed.repairs++;
-    t->sent.progress = PROGRESS_NEW;
+    } else if (!over && target_may_have_drifted_before(t)) {
+        s->unchanged = true;
+        s->progress = PROGRESS_WRITTEN;
+        s->files = FILES_DONE; /* as that run left them: they are looked at as any others */
+        target_drifted(t);
+    }
 }
 
 /* ---- what runs ---- */
 
-/* haproxy.cfg means the same with it: only its files are others. */
+/* haproxy.cfg means the same with the document, and only its files are others: they go to HAProxy by runtime commands. */
 void target_go_on(struct target *t)
 {
     const struct configuration *c = t->of;
-    if (c->document == NULL || t->failed.restores || t->sent.asked != NULL)
-        return;
-    if (!target_is_valid(t) || !t->sent.files_changed || !target_may_write(t) || !canary_lets(t) ||
-        !target_by_runtime(t) || t->runs.effect != CFG_EFFECT_NONE)
+    if (c->document == NULL || t->failed.restores || t->sent.asked != NULL || !target_is_valid(t) ||
+        !t->sent.files_changed || !target_may_write(t) || !canary_lets(t) || !target_by_runtime(t) ||
+        t->runs.effect != CFG_EFFECT_NONE)
         return;
     configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
     target_keep_good(t);
     target_writes(t, target_document(t));
     t->sent.progress = PROGRESS_WRITTEN;
     t->sent.by_runtime = true;
+}
+
+void target_written(struct target *t, const struct replaced *r)
+{
+    const struct document *d = target_document(t);
+    cleanup(mem_free_ptr) char *changes = target_changes(t);
+    log_info(t->of->options.log,
+             r->runs ? "configuration written; HAProxy runs its changes without a reload"
+                     : "configuration written; a reload follows",
+             log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("changes", changes));
+    t->sent.progress = PROGRESS_WRITTEN;
+    t->watch.written = true;
+    t->sent.by_runtime = r->runs;
+    configuration_tell_why(t->of, CONFIGURATION_WRITTEN, t,
+                           r->runs ? CONFIGURATION_WAY_RUNTIME : CONFIGURATION_WAY_RELOAD, NULL);
+}
+
+/* The answer to STORAGE_RUN. What HAProxy did not take is loaded, whatever it was: by a reload, which counts for the interval. */
+void target_ran(struct target *t, const struct stored *s)
+{
+    bool all = s->result == TRANSACTION_COMMITTED && !s->changed;
+    const char *why = s->error.kind != ERROR_NONE ? s->error.message : s->why;
+    t->sent.by_runtime = false;
+    t->sent.files_changed = !all;
+    if (all) {
+        log_info(t->of->options.log, "files changed in the running HAProxy; no reload",
+                 log_str("target", target_url(t)), log_int("files", s->ran));
+        return;
+    }
+    log_info(t->of->options.log, "files take a reload", log_str("target", target_url(t)), log_str("why", why));
+    t->runs.unloaded = t->sent.needs_verdict = true;
+    if (t->sent.progress == PROGRESS_WRITTEN && t->runs.effect == CFG_EFFECT_NONE && target_is_alone(t))
+        t->sent.progress = PROGRESS_NEW; /* it had none yet */
+    if (!t->watch.joins)
+        configuration_begin(t->of, true);
+    instance_must_reload(t->in);
 }
 
 void target_writes(struct target *t, struct document *d)
@@ -213,14 +243,14 @@ void target_writes(struct target *t, struct document *d)
     store_writing(t->of->options.store, target_name(t), d != NULL);
 }
 
-/* If another one has put it there, that says nothing of what runs. */
+/* Where another writer has put it there, that says nothing of what runs. */
 void target_not_written(struct target *t, const struct document *d)
 {
     if (t->sent.writing == d && !t->runs.unloaded)
         target_writes(t, NULL);
 }
 
-static void target_runs(struct target *t, struct document *d)
+static void target_note_document_runs(struct target *t, struct document *d)
 {
     if (!str_eq(t->runs.hash, d->hash)) {
         memcpy(t->runs.hash, d->hash, sizeof(t->runs.hash));
@@ -230,7 +260,15 @@ static void target_runs(struct target *t, struct document *d)
     target_writes(t, NULL);
 }
 
-static void target_runs_file_now(struct target *t)
+void target_runs_unknown(struct target *t)
+{
+    cfg_content_unref(t->runs.running);
+    t->runs.running = NULL;
+    t->runs.file_runs = false;
+}
+
+/* Another writer, who wrote to the file, too, may have loaded again what is gone from there. */
+static void target_note_file_runs(struct target *t)
 {
     if (instance_view(t->in).other_wrote) {
         target_runs_unknown(t);
@@ -241,8 +279,8 @@ static void target_runs_file_now(struct target *t)
     t->runs.file_runs = true;
 }
 
-/* A newer document came between the write and the end of its reload. Perhaps it is rejected, and this one runs on. Its
- * files may be half there: then nobody knows what runs, and it is none to go back to. The file is no other writer's all the
+/* A newer document came between the write and the end of its reload. Perhaps the newer one is rejected, and this one runs on. Its
+ * files may be half there: then it is not known what runs, and it is none to go back to. The file is no other writer's all the
  * same, also after a restart: the store's note stays. */
 static void target_superseded(struct target *t)
 {
@@ -250,20 +288,36 @@ static void target_superseded(struct target *t)
     if (d == NULL || d == target_document(t) || t->sent.asked != NULL)
         return;
     bool loaded = !instance_view(t->in).other_wrote && target_file_means(t, d->content);
-    if (loaded && d->with_files) {
+    if (!loaded) {
+        target_writes(t, NULL);
+    } else if (d->with_files) {
         t->runs.hash[0] = '\0';
         t->sent.writing = NULL;
         document_unref(d);
-        return;
-    }
-    if (loaded) {
+    } else {
         log_info(t->of->options.log, "configuration applied; a newer one replaces it", log_str("target", target_url(t)),
                  log_str("sha256", d->hash));
-        target_runs(t, d);
-        target_runs_file_now(t);
-        return;
+        target_note_document_runs(t, d);
+        target_note_file_runs(t);
     }
-    target_writes(t, NULL);
+}
+
+/* The document runs, and is watched. ran: before, perhaps amid a watch of an earlier run. Where nothing was written nothing changed,
+ * which says nothing to the others. */
+void canary_applied(struct target *t, bool ran)
+{
+    struct configuration *c = t->of;
+    bool unfinished = ran && !store_is_proven(c->options.store, c->document->id);
+    if (canary_goes_on(c))
+        canary_choose(c); /* it may have it from before a restart, or from before another document came and went */
+    bool first = t->watch.canary && canary_goes_on(c);
+    t->watch.reported = false;
+    probation_end(&t->watch.probation);
+    if (t->own != NULL || (t->sent.unchanged && !unfinished && !first))
+        t->watch.probation.state = PROBATION_GOOD;
+    else
+        probation_begin(&t->watch.probation, cfg_content_file(t->runs.file, NULL), clock_mono_ms(),
+                        first ? c->options.canary_time_ms : PROBATION_LEAST_MS);
 }
 
 void target_concluded(void *self)
@@ -280,7 +334,7 @@ void target_concluded(void *self)
     t->failed.restores = t->failed.restores && t->sent.progress == PROGRESS_RESTORING;
     if (t->sent.progress == PROGRESS_RESTORED) {
         target_keep_rejection(t);
-        target_runs_file_now(t);
+        target_note_file_runs(t);
         target_writes(t, NULL);
         log_warn(t->of->options.log, "previous configuration loaded again", log_str("target", target_url(t)));
         timer_set(&t->of->step, 0);
@@ -293,43 +347,17 @@ void target_concluded(void *self)
     t->sent.files_changed = false;
     timer_set(&t->of->step, 0);
     if (t->runs.effect == CFG_EFFECT_NONE) {
-        target_runs(t, d);
+        target_note_document_runs(t, d);
         canary_applied(t, ran);
-        if (!t->sent.unchanged) /* else another one wrote it, and perhaps did not load it */
-            target_runs_file_now(t);
-    } else { /* another one wrote before it was loaded, whom CONFIG_DRIFT ignores */
+        if (!t->sent.unchanged) /* else another writer did, and perhaps did not load it */
+            target_note_file_runs(t);
+    } else { /* another writer came before it was loaded, and CONFIG_DRIFT ignores that */
         target_not_written(t, d);
     }
     log_info(t->of->options.log, t->sent.unchanged ? "configuration unchanged" : "configuration applied",
              log_str("target", target_url(t)), log_str("sha256", d->hash),
              log_us_as_ms("change_to_verified_ms", clock_mono_us() - t->sent.since_us));
     configuration_tell(t->of, t->sent.unchanged ? CONFIGURATION_UNCHANGED : CONFIGURATION_APPLIED, t, NULL);
-}
-
-/* Where another one wrote to the file, too, he may have loaded what is gone from there again. */
-void target_runs_unknown(struct target *t)
-{
-    cfg_content_unref(t->runs.running);
-    t->runs.running = NULL;
-    t->runs.file_runs = false;
-}
-
-/* ran: before, which may have been amid a watch of an earlier run; what has been written by none changes nothing here, which
- * says nothing to the others. */
-void canary_applied(struct target *t, bool ran)
-{
-    struct configuration *c = t->of;
-    bool unfinished = ran && !store_is_proven(c->options.store, c->document->id);
-    if (canary_goes_on(c))
-        canary_choose(c); /* it may have it from before a restart, or from before another document came and went */
-    bool first = t->watch.canary && canary_goes_on(c);
-    t->watch.reported = false;
-    probation_end(&t->watch.probation);
-    if (t->own != NULL || (t->sent.unchanged && !unfinished && !first))
-        t->watch.probation.state = PROBATION_GOOD;
-    else
-        probation_begin(&t->watch.probation, cfg_content_file(t->runs.file, NULL), clock_mono_ms(),
-                        first ? c->options.canary_time_ms : PROBATION_LEAST_MS);
 }
 
 /* ---- what could not be loaded ---- */
@@ -395,18 +423,18 @@ void target_reload_failed(void *self, bool lost)
                     why != NULL ? why : "");
     t->sent.progress = PROGRESS_RESTORING;
     t->watch.load_failed = true;
-    configuration_tell(c, CONFIGURATION_LOAD_FAILED, t, &t->failed.why);
+    configuration_tell_why(c, CONFIGURATION_LOAD_FAILED, t, CONFIGURATION_REASON_RELOAD, &t->failed.why);
 }
 
-/* Whoever repairs the file by hand meanwhile has a reason, and no more than CONFIG_DRIFT may be held against him. A file that
- * is behind is no such: a Data Plane API has put back the one that it loaded last, without what HAProxy was told since. */
+/* Another writer repaired the file meanwhile: what is there stays, as far as CONFIG_DRIFT lets it. A file that is behind is no
+ * repair: a Data Plane API has put back the one that it loaded last, without the runtime updates since. */
 void target_left_alone(struct target *t)
 {
     if (!t->failed.restores || instance_view(t->in).behind || target_may_repair(t) ||
         cfg_content_file(t->runs.file, NULL) == NULL || target_file_means(t, t->failed.unloadable) ||
         target_file_means(t, t->runs.good))
         return;
-    t->failed.restores = t->runs.unloaded = false; /* what is there is his */
+    t->failed.restores = t->runs.unloaded = false;
     target_writes(t, NULL);
     timer_set(&t->of->step, 0);
     log_warn(t->of->options.log,
@@ -416,6 +444,7 @@ void target_left_alone(struct target *t)
         target_keep_rejection(t);
 }
 
+/* The answer to the write of the file from before. */
 void target_restored(struct target *t, const struct replaced *r)
 {
     const struct configuration *c = t->of;
@@ -426,17 +455,32 @@ void target_restored(struct target *t, const struct replaced *r)
         return; /* the instance pauses, and it is tried again */
     }
     t->failed.restores = false;
-    t->runs.unloaded =
-        refused; /* then it is tried again after the next reload that fails, and holds up no other document */
-    if (!refused && t->sent.progress == PROGRESS_RESTORING)
-        t->sent.progress = PROGRESS_RESTORED;
-    if (!refused)
-        return;
-    log_error(c->options.log,
-              "the previous configuration cannot be restored; HAProxy runs it, and haproxy.cfg is "
-              "one that it cannot load",
-              log_str("target", target_url(t)), log_str("error", r->error.message));
-    target_writes(t, NULL);
-    if (t->sent.progress == PROGRESS_RESTORING)
+    /* Refused, it is tried again after the next reload that fails, and holds up no other document. */
+    t->runs.unloaded = refused;
+    if (refused) {
+        log_error(c->options.log,
+                  "the previous configuration cannot be restored; HAProxy runs it, and haproxy.cfg is "
+                  "one that it cannot load",
+                  log_str("target", target_url(t)), log_str("error", r->error.message));
+        target_writes(t, NULL);
+    }
+    if (t->sent.progress == PROGRESS_RESTORING && refused)
         target_keep_rejection(t);
+    else if (t->sent.progress == PROGRESS_RESTORING)
+        t->sent.progress = PROGRESS_RESTORED;
+}
+
+bool target_take_back(struct target *t, const struct error *why)
+{
+    struct document *d = t->of->document;
+    struct store *store = t->of->options.store;
+    if (t->sent.unchanged || t->runs.good == NULL)
+        return false;
+    t->failed.restores = true;
+    t->sent.progress = PROGRESS_RESTORING;
+    t->failed.why = *why;
+    cfg_content_hold(&t->failed.unloadable, d->content);
+    store_reject(store, d->id, target_name(t), instance_view(t->in).haproxy, why->message);
+    store_taken_back(store, d->id, target_name(t));
+    return true;
 }

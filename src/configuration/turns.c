@@ -23,12 +23,12 @@ bool target_is_alone(const struct target *t)
 
 /* ---- what the listener gets ---- */
 
-static void configuration_tell_why(const struct configuration *c, enum configuration_event_kind kind,
-                                   const struct target *t, const char *reason, const struct error *err)
+void configuration_tell_why(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
+                            const char *reason, const struct error *err)
 {
     const struct configuration_listener *l = &c->options.listener;
     if (t != NULL && t->own != NULL && kind != CONFIGURATION_GONE)
-        return; /* it is of the latest that is told */
+        return; /* events are of the latest document */
     const struct configuration_event e = {.kind = kind,
                                           .target = t != NULL ? t->number : 0,
                                           .url = t != NULL ? target_url(t) : NULL,
@@ -42,13 +42,7 @@ static void configuration_tell_why(const struct configuration *c, enum configura
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err)
 {
-    configuration_tell_why(c, kind, t, kind == CONFIGURATION_LOAD_FAILED ? CONFIGURATION_REASON_RELOAD : NULL, err);
-}
-
-void configuration_tell_written(const struct target *t, bool runs)
-{
-    configuration_tell_why(t->of, CONFIGURATION_WRITTEN, t, runs ? CONFIGURATION_WAY_RUNTIME : CONFIGURATION_WAY_RELOAD,
-                           NULL);
+    configuration_tell_why(c, kind, t, NULL, err);
 }
 
 /* ---- the document ---- */
@@ -91,20 +85,18 @@ bool target_may_repair(const struct target *t)
     return t->of->options.drift == CONFIGURATION_DRIFT_REPAIR && configuration_writes(t->of);
 }
 
-/* HAProxy itself looks at what it is told, in a tenth of the time that `haproxy -c` takes, and takes all of it or nothing.
- * What it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
-static bool target_needs_no_verdict(const struct target *t)
-{
-    return t->sent.progress == PROGRESS_NEW && t->sent.files != FILES_NEW && !t->failed.away &&
-           (t->runs.effect != CFG_EFFECT_NONE || t->sent.files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
-           target_by_runtime(t) && configuration_writes(t->of) && !target_document(t)->trial;
-}
-
 bool target_is_valid(const struct target *t)
 {
     const struct document *d = target_document(t);
-    bool is_written = d != NULL && t->sent.asked == d && t->sent.writing == d;
-    return t->sent.progress == PROGRESS_VALID || is_written || target_needs_no_verdict(t);
+    const struct target_sent *s = &t->sent;
+    bool is_written = d != NULL && s->asked == d && s->writing == d;
+    if (s->progress == PROGRESS_VALID || is_written)
+        return true;
+    /* HAProxy itself checks runtime commands, in a tenth of the time that `haproxy -c` takes, and takes all of them or none. What
+     * it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
+    return s->progress == PROGRESS_NEW && s->files != FILES_NEW && !t->failed.away &&
+           (t->runs.effect != CFG_EFFECT_NONE || s->files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
+           target_by_runtime(t) && configuration_writes(t->of) && !d->trial;
 }
 
 bool configuration_waits(const struct configuration *c, uint64_t now_ms)
@@ -141,10 +133,11 @@ bool canary_lets(const struct target *t)
 static size_t canary_add(struct configuration *c, size_t count, bool (*fits)(const struct target *t))
 {
     for (struct target *t = target_next(c, NULL); t != NULL && count < c->options.canary; t = target_next(c, t)) {
-        if (t->watch.canary || !fits(t))
+        struct target_watch *w = &t->watch;
+        if (w->canary || !fits(t))
             continue;
-        t->watch.canary = true;
-        t->watch.joins = false; /* what becomes of it is all others' matter */
+        w->canary = true;
+        w->joins = false; /* what becomes of it concerns all others */
         count++;
     }
     return count;
@@ -152,23 +145,13 @@ static size_t canary_add(struct configuration *c, size_t count, bool (*fits)(con
 
 static bool canary_has_document(const struct target *t)
 {
-    return t->own == NULL && (t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_APPLIED ||
-                              t->sent.progress == PROGRESS_DRIFTED);
-}
-
-/* It is being written there, or was there already when another writer changed the file. Once it was watched no other one gets it
- * before that has ended, also where it does not answer any more, which may be by this document. */
-static bool canary_has_begun(const struct target *t)
-{
-    bool written = t->sent.writing == t->of->document || t->watch.written;
-    return (written && !t->failed.away) || t->watch.probation.state != PROBATION_NONE;
+    return t->own == NULL && target_has_document(t);
 }
 
 /* It may be written to. */
 static bool canary_is_ready(const struct target *t)
 {
-    return (t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID) && target_is_valid(t) &&
-           !t->failed.restores;
+    return target_is_unwritten(t) && target_is_valid(t) && !t->failed.restores;
 }
 
 static bool canary_answers(const struct target *t)
@@ -186,8 +169,13 @@ void canary_choose(struct configuration *c)
 {
     size_t count = 0;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        t->watch.canary = t->watch.canary && (canary_has_document(t) || canary_has_begun(t));
-        count += t->watch.canary;
+        struct target_watch *w = &t->watch;
+        /* It is being written there, or was there already when another writer changed the file. Once it was watched no other one
+         * gets it before that has ended, also where it does not answer any more, which may be by this document. */
+        bool written = t->sent.writing == c->document || w->written;
+        bool begun = (written && !t->failed.away) || w->probation.state != PROBATION_NONE;
+        w->canary = w->canary && (canary_has_document(t) || begun);
+        count += w->canary;
     }
     count = canary_add(c, count, canary_has_document);
     count = canary_add(c, count, canary_belongs);
@@ -227,36 +215,32 @@ bool configuration_next_is_due(const struct configuration *c)
     return c->next != NULL && !configuration_keeps(c, c->next_version);
 }
 
-/* Files of one document never meet a haproxy.cfg of another: what was written with them is loaded and verified, or taken
- * back, before the next one begins. */
-static bool configuration_half_way(const struct configuration *c)
-{
-    bool half_way = false;
-    if (c->document == NULL)
-        return false;
-    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        half_way = half_way || (t->in != NULL && target_files_half_way(t));
-    return half_way;
-}
-
-/* Who changes an object all the time keeps no other change from HAProxy. What is rolled back to a version is tried no more. */
+/* One who changes an object all the time keeps no other change from HAProxy. What is rolled back to a version is tried no more. */
 bool configuration_keeps(const struct configuration *c, unsigned next_version)
 {
     uint64_t now_ms = clock_mono_ms(), untried_ms = now_ms - c->tried_ms;
     bool due = next_version == 0 && untried_ms >= PATIENCE_MS && untried_ms < CONFIGURATION_PATIENCE_MAX_MS &&
                !configuration_waits(c, now_ms);
-    return configuration_half_way(c) || (due && c->document != NULL && !configuration_was_tried(c));
+    if (c->document == NULL)
+        return false;
+    /* Files of one document never meet a haproxy.cfg of another: what was written with them is loaded and verified, or taken back,
+     * before the next one begins. */
+    for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        if (t->in != NULL && target_files_half_way(t))
+            return true;
+    return due && !configuration_was_tried(c);
 }
 
 bool target_files_half_way(const struct target *t)
 {
     const struct document *d = target_document(t);
+    const struct target_sent *s = &t->sent;
     /* A write without an answer that the file does not have, read after it, was not carried out. */
     bool written = t->runs.unloaded && (!instance_view(t->in).fresh || target_file_means(t, d->content));
-    bool sent = t->sent.writing == d && (t->sent.asked == d || written);
-    bool ends = t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_RESTORING ||
-                t->sent.progress == PROGRESS_RESTORED || t->failed.restores ||
-                (t->sent.progress == PROGRESS_APPLIED && t->sent.files == FILES_WRITTEN);
+    bool sent = s->writing == d && (s->asked == d || written);
+    bool ends = s->progress == PROGRESS_WRITTEN || s->progress == PROGRESS_RESTORING ||
+                s->progress == PROGRESS_RESTORED || t->failed.restores ||
+                (s->progress == PROGRESS_APPLIED && s->files == FILES_WRITTEN);
     return d->with_files && (ends || sent) && !t->of->paused && !instance_view(t->in).away;
 }
 

@@ -88,7 +88,7 @@ room("quarantine: what is withheld of Services", ("test_services_plan",), (
 ))
 room("quarantine: documents that are only checked", ("test_target", "test_configuration"), (
     Mutant("a trial is written", TURNS, "return configuration_writes(c) && !c->document->trial;", "return configuration_writes(c);"),
-    Mutant("a trial needs no verdict", TURNS, " && !target_document(t)->trial;", ";"),
+    Mutant("a trial needs no verdict", TURNS, " && !d->trial;", ";"),
     Mutant("what was checked is not written then", SUCCESSION, " && c->document->trial == d->trial &&", " &&"),
     Mutant("what is valid runs", ENGINE, "(checks && t->sent.progress == PROGRESS_VALID)", "(t->sent.progress == PROGRESS_VALID)"),
     Mutant("what is only checked keeps the next one waiting", TARGET, "restores || (writes && !target_by_runtime(t))", "restores || !target_by_runtime(t)"),
