@@ -23,23 +23,11 @@ struct file_source {
     void *arg;
     struct path_watch *watch;
     struct timer read;
-    bool told; /* by an event or an operator that there is something to read: nobody writes to it any more */
+    bool told; /* by an event or an operator that there is something to read: it is not being written to any more */
     char hash[DIGEST_SHA256_TEXT_BYTES]; /* of what was given last; "": nothing */
 };
 
 /* ---- what is watched ---- */
-
-static void file_source_walk(struct file_source *s)
-{
-    path_watch_begin(s->watch);
-    path_watch_add(s->watch, s->options.path);
-    for (int kind = 0; kind < STORAGE_KINDS && s->options.folder != NULL; kind++) {
-        cleanup(mem_free_ptr) char *any =
-            mem_printf("%s/%s/" PATH_WATCH_ANY, s->options.folder, storage_folder((enum storage_kind)kind));
-        path_watch_add(s->watch, any);
-    }
-    path_watch_end(s->watch);
-}
 
 static void file_source_on_event(void *arg, uint64_t wait_ms)
 {
@@ -62,18 +50,10 @@ static int file_source_read_all(int fd, struct buf *out)
     return (int)n;
 }
 
-/* A moment ago: whoever does may not be done. */
-static bool file_source_was_written_to(const struct stat *st)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t age_ms = ((int64_t)now.tv_sec - st->st_mtim.tv_sec) * 1000 + (now.tv_nsec - st->st_mtim.tv_nsec) / 1000000;
-    return age_ms >= 0 && age_ms < PATH_WATCH_SETTLE_MS;
-}
-
 static int file_source_load(const struct file_source *s, struct buf *out, bool *ret_fresh, struct error *err)
 {
-    struct stat st;
+    struct stat st = {0};
+    struct timespec now;
     int fd = open(s->options.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status = 0;
     if (fd < 0)
         return error_set(err, ERROR_INVALID, "cannot open %s: %m", s->options.path);
@@ -83,19 +63,13 @@ static int file_source_load(const struct file_source *s, struct buf *out, bool *
         status = errno == EFBIG ? error_set(err, ERROR_INVALID, "%s: more than %zu bytes, which are not taken",
                                             s->options.path, s->options.max_bytes)
                                 : error_set(err, ERROR_INVALID, "cannot read %s: %m", s->options.path);
-    *ret_fresh = fstat(fd, &st) == 0 && file_source_was_written_to(&st);
+    /* Where it was written to a moment ago, its writer may not be done. */
+    clock_gettime(CLOCK_REALTIME, &now);
+    bool known = fstat(fd, &st) == 0;
+    int64_t age_ms = ((int64_t)now.tv_sec - st.st_mtim.tv_sec) * 1000 + (now.tv_nsec - st.st_mtim.tv_nsec) / 1000000;
+    *ret_fresh = known && age_ms >= 0 && age_ms < PATH_WATCH_SETTLE_MS;
     close(fd);
     return status;
-}
-
-static void file_source_hash(const struct buf *text, const struct storage_files *files,
-                             char of_text[DIGEST_SHA256_HEX_BYTES], char ret[DIGEST_SHA256_TEXT_BYTES])
-{
-    char of_files[DIGEST_SHA256_HEX_BYTES];
-    digest_sha256_hex(buf_str(text), text->len, of_text);
-    storage_files_hash(files, of_files);
-    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
-    digest_sha256(both, strlen(both), ret);
 }
 
 static void file_source_read(void *arg)
@@ -104,12 +78,20 @@ static void file_source_read(void *arg)
     struct error err = {0};
     cleanup(buf_fini) struct buf text;
     cleanup(storage_files_fini) struct storage_files files = {0};
-    char of_text[DIGEST_SHA256_HEX_BYTES], hash[DIGEST_SHA256_TEXT_BYTES];
+    char of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES], hash[DIGEST_SHA256_TEXT_BYTES];
     bool told = s->told, fresh = false;
     s->told = false;
     buf_init_secret(&text, s->options.max_bytes);
-    if (!s->options.once)
-        file_source_walk(s);
+    if (!s->options.once) {
+        path_watch_begin(s->watch);
+        path_watch_add(s->watch, s->options.path);
+        for (int kind = 0; kind < STORAGE_KINDS && s->options.folder != NULL; kind++) {
+            cleanup(mem_free_ptr) char *any =
+                mem_printf("%s/%s/" PATH_WATCH_ANY, s->options.folder, storage_folder((enum storage_kind)kind));
+            path_watch_add(s->watch, any);
+        }
+        path_watch_end(s->watch);
+    }
     if (s->options.reread_ms > 0 && !s->options.once)
         timer_set(&s->read, s->options.reread_ms);
     int status = file_source_load(s, &text, &fresh, &err);
@@ -122,7 +104,10 @@ static void file_source_read(void *arg)
         s->callbacks.failed(s->arg, &err);
         return;
     }
-    file_source_hash(&text, &files, of_text, hash);
+    digest_sha256_hex(buf_str(&text), text.len, of_text);
+    storage_files_hash(&files, of_files);
+    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
+    digest_sha256(both, strlen(both), hash);
     if (str_eq(hash, s->hash))
         return;
     memcpy(s->hash, hash, sizeof(hash));
