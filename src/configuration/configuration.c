@@ -166,12 +166,6 @@ void configuration_remove(struct configuration *c, size_t number)
     timer_set(&c->step, 0); /* the others may have waited for it */
 }
 
-static void target_free(struct target *t)
-{
-    target_fini(t);
-    free(t);
-}
-
 void configuration_forget(struct configuration *c, const struct engine *e)
 {
     struct target **at = &c->gone;
@@ -182,16 +176,6 @@ void configuration_forget(struct configuration *c, const struct engine *e)
         return;
     *at = t->gone;
     target_free(t);
-}
-
-static void target_list_fini(struct configuration *c)
-{
-    while (c->gone != NULL)
-        configuration_forget(c, &c->gone->engine);
-    for (size_t i = 0; i < c->count; i++)
-        if (c->targets[i] != NULL)
-            target_free(c->targets[i]);
-    free(c->targets);
 }
 
 /* ---- what it says ---- */
@@ -215,8 +199,7 @@ bool configuration_accepted(const struct configuration *c)
 {
     bool any = false, checks = c->document != NULL && (c->document->trial || c->options.dry_run);
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        bool runs = t->sent.progress == PROGRESS_APPLIED || t->sent.progress == PROGRESS_DRIFTED;
-        bool has = t->own == NULL && (runs || (checks && t->sent.progress == PROGRESS_VALID));
+        bool has = t->own == NULL && (target_runs_document(t) || (checks && t->sent.progress == PROGRESS_VALID));
         if (!has && !t->failed.away && !t->watch.joins)
             return false;
         any = any || has;
@@ -237,26 +220,9 @@ size_t configuration_waiting_for_canary(const struct configuration *c)
     return count;
 }
 
-const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
-{
-    static const struct cfg_difference nothing = {.effect = CFG_EFFECT_NONE};
-    const struct cfg_difference *found = target_difference(c->targets[target]);
-    return found != NULL ? found : &nothing;
-}
-
-int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
-{
-    return target_foresee(c->targets[target], ret, err);
-}
-
 const struct storage_foresight *configuration_foresight(const struct configuration *c, size_t target)
 {
     return &c->targets[target]->sent.foresight;
-}
-
-void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
-{
-    target_line_difference(c->targets[target], ret);
 }
 
 static const struct {
@@ -390,7 +356,11 @@ void configuration_free(struct configuration *c)
 {
     if (c == NULL)
         return;
-    target_list_fini(c);
+    while (c->gone != NULL)
+        configuration_forget(c, &c->gone->engine);
+    for (size_t i = 0; i < c->count; i++)
+        target_free(c->targets[i]);
+    free(c->targets);
     timer_fini(&c->step);
     document_unref(c->document);
     document_unref(c->next);

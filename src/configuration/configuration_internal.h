@@ -186,7 +186,6 @@ struct cfg_content *target_with_kept(const struct target *t, struct cfg_content 
 bool target_file_means(const struct target *t, struct cfg_content *own);
 /* From the file to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
-void target_line_difference(struct target *t, struct cfg_line_difference *ret);
 void target_log_lines(struct target *t);
 char *target_changes(struct target *t);
 bool target_by_runtime(const struct target *t); /* as far as is known before its files are sent */
@@ -194,7 +193,6 @@ bool target_is_plain(const struct target *t);   /* HAProxy cannot refuse it */
 /* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Whether another writer loaded
  * what it put there is not known; what an earlier daemon wrote, that one noted. */
 const char *target_runs_another(const struct target *t);
-int target_foresee(struct target *t, struct buf *ret, struct error *err) must_check;
 
 /* ---- turns.c ---- */
 
@@ -264,7 +262,7 @@ void target_stored(void *self, const struct stored *s);
 extern const struct engine_ops target_ops;
 void target_set(struct target *t);   /* the document has changed */
 void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
-void target_fini(struct target *t);
+void target_free(struct target *t);  /* NULL is allowed */
 
 /* ---- succession.c ---- */
 

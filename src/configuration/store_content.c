@@ -130,41 +130,32 @@ static int store_content_read(const char *folder, unsigned number, size_t which,
     return buf_read_file(ret, *ret_path);
 }
 
-static struct document *store_content_make(const char *folder, const struct store_version *v, const char *text_hash,
-                                           enum document_use use, char **ret_path, struct error *err)
-{
-    char hash[DIGEST_SHA256_HEX_BYTES];
-    cleanup(buf_fini) struct buf text, with;
-    cleanup(storage_files_fini) struct storage_files files = {0};
-    buf_init_secret(&text, DOCUMENT_MAX_BYTES);
-    buf_init_secret(&with, FILES_MAX_BYTES);
-    if (store_content_read(folder, v->number, 0, &text, ret_path) != 0) {
-        (void)error_set(err, ERROR_INVALID, "%m");
-        return NULL;
-    }
-    digest_sha256_hex(buf_str(&text), text.len, hash);
-    if (!str_eq(hash, text_hash)) {
-        (void)error_set(err, ERROR_INVALID, "it is not what was written");
-        return NULL;
-    }
-    if (v->with_files && store_content_read(folder, v->number, 1, &with, ret_path) != 0) {
-        (void)error_set(err, ERROR_INVALID, "%m");
-        return NULL;
-    }
-    if (v->with_files && store_content_get_files(&with, &files, err) != 0)
-        return NULL;
-    return document_restore(use, v->origin, buf_str(&text), text.len, v->with_files ? &files : NULL, v->hash, err);
-}
-
 struct document *store_content_get(const char *folder, const struct store_version *v, const char *text_hash,
                                    enum document_use use, struct error *err)
 {
+    static const char *const other = "it is not what was written";
+    char hash[DIGEST_SHA256_HEX_BYTES];
     cleanup(mem_free_ptr) char *path = NULL;
-    struct document *d = store_content_make(folder, v, text_hash, use, &path, err);
+    cleanup(buf_fini) struct buf text, with;
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    struct document *d = NULL;
+    buf_init_secret(&text, DOCUMENT_MAX_BYTES);
+    buf_init_secret(&with, FILES_MAX_BYTES);
+    bool there = store_content_read(folder, v->number, 0, &text, &path) == 0;
+    if (there)
+        digest_sha256_hex(buf_str(&text), text.len, hash);
+    if (!there)
+        (void)error_set(err, ERROR_INVALID, "%m");
+    else if (!str_eq(hash, text_hash))
+        (void)error_set(err, ERROR_INVALID, "%s", other);
+    else if (v->with_files && store_content_read(folder, v->number, 1, &with, &path) != 0)
+        (void)error_set(err, ERROR_INVALID, "%m");
+    else if (!v->with_files || store_content_get_files(&with, &files, err) == 0)
+        d = document_restore(use, v->origin, buf_str(&text), text.len, v->with_files ? &files : NULL, v->hash, err);
     if (d != NULL && !str_eq(d->id, v->id)) {
         document_unref(d);
         d = NULL;
-        (void)error_set(err, ERROR_INVALID, "it is not what was written");
+        (void)error_set(err, ERROR_INVALID, "%s", other);
     }
     if (d == NULL)
         (void)error_prefix(err, "version %u is lost: %s", v->number, path);

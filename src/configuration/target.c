@@ -372,8 +372,10 @@ void target_hurry(struct target *t)
     instance_begin_anew(t->in, when_ms);
 }
 
-void target_fini(struct target *t)
+void target_free(struct target *t)
 {
+    if (t == NULL)
+        return;
     free(t->name);
     cfg_content_unref(t->runs.file);
     cfg_content_unref(t->sent.text);
@@ -389,6 +391,7 @@ void target_fini(struct target *t)
     document_unref(t->sent.asked);
     document_unref(t->sent.storing);
     document_unref(t->sent.writing);
+    free(t);
 }
 
 const struct engine_ops target_ops = {.name = "the configuration engine",

@@ -68,10 +68,18 @@ const struct cfg_difference *target_difference(struct target *t)
     return has->compared == DIFFERENCE_KNOWN ? &has->differs : NULL;
 }
 
-void target_line_difference(struct target *t, struct cfg_line_difference *ret)
+const struct cfg_difference *configuration_difference(const struct configuration *c, size_t target)
+{
+    static const struct cfg_difference nothing = {.effect = CFG_EFFECT_NONE};
+    const struct cfg_difference *found = target_difference(c->targets[target]);
+    return found != NULL ? found : &nothing;
+}
+
+void configuration_line_difference(const struct configuration *c, size_t target, struct cfg_line_difference *ret)
 {
     cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
     const struct cfg_file *is, *wanted;
+    const struct target *t = c->targets[target];
     *ret = (struct cfg_line_difference){0};
     if (target_both(t, target_document(t)->content, &with_kept, &is, &wanted))
         cfg_line_difference_init(ret, is, wanted);
@@ -82,7 +90,7 @@ void target_log_lines(struct target *t)
 {
     const struct log *log = t->of->options.log;
     cleanup(cfg_line_difference_fini) struct cfg_line_difference differs;
-    target_line_difference(t, &differs);
+    configuration_line_difference(t->of, t->number, &differs);
     for (size_t i = 0; i < differs.count && i < CFG_LINE_DIFFERENCE_MAX; i++)
         log_warn(log, "haproxy.cfg differs from the configuration", log_str("target", target_url(t)),
                  log_str("section", differs.lines[i].section), log_str("line", differs.lines[i].text),
@@ -130,8 +138,9 @@ bool target_is_plain(const struct target *t)
     return t->runs.effect == CFG_EFFECT_RUNTIME && !t->sent.files_changed;
 }
 
-int target_foresee(struct target *t, struct buf *ret, struct error *err)
+int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)
 {
+    struct target *t = c->targets[target];
     cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
     const struct cfg_file *is, *wanted;
     const struct cfg_difference *d = target_difference(t);

@@ -130,56 +130,39 @@ bool canary_lets(const struct target *t)
     return t->watch.canary;
 }
 
-static size_t canary_add(struct configuration *c, size_t count, bool (*fits)(const struct target *t))
-{
-    for (struct target *t = target_next(c, NULL); t != NULL && count < c->options.canary; t = target_next(c, t)) {
-        struct target_watch *w = &t->watch;
-        if (w->canary || !fits(t))
-            continue;
-        w->canary = true;
-        w->joins = false; /* what becomes of it concerns all others */
-        count++;
-    }
-    return count;
-}
-
-static bool canary_has_document(const struct target *t)
-{
-    return t->own == NULL && target_has_document(t);
-}
-
 /* It may be written to. */
 static bool canary_is_ready(const struct target *t)
 {
     return target_is_unwritten(t) && target_is_valid(t) && !t->failed.restores;
 }
 
-static bool canary_answers(const struct target *t)
-{
-    return canary_is_ready(t) && !t->failed.away && t->own == NULL;
-}
-
-static bool canary_belongs(const struct target *t)
-{
-    return canary_answers(t) && !t->watch.joins;
-}
-
-/* First those that have it, from before a restart or without an answer that said so; then those that answer. */
+/* First those that have it, from before a restart or without an answer that said so; then those that answer, and of these first those
+ * that do not join. */
 void canary_choose(struct configuration *c)
 {
     size_t count = 0;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         struct target_watch *w = &t->watch;
+        bool has_document = t->own == NULL && target_has_document(t);
         /* It is being written there, or was there already when another writer changed the file. Once it was watched no other one
          * gets it before that has ended, also where it does not answer any more, which may be by this document. */
         bool written = t->sent.writing == c->document || w->written;
         bool begun = (written && !t->failed.away) || w->probation.state != PROBATION_NONE;
-        w->canary = w->canary && (canary_has_document(t) || begun);
+        w->canary = w->canary && (has_document || begun);
         count += w->canary;
     }
-    count = canary_add(c, count, canary_has_document);
-    count = canary_add(c, count, canary_belongs);
-    (void)canary_add(c, count, canary_answers);
+    for (int round = 0; round < 3; round++)
+        for (struct target *t = target_next(c, NULL); t != NULL && count < c->options.canary; t = target_next(c, t)) {
+            struct target_watch *w = &t->watch;
+            bool fits =
+                t->own == NULL && (round == 0 ? target_has_document(t)
+                                              : canary_is_ready(t) && !t->failed.away && (round == 2 || !w->joins));
+            if (w->canary || !fits)
+                continue;
+            w->canary = true;
+            w->joins = false; /* what becomes of it concerns all others */
+            count++;
+        }
 }
 
 bool canary_waits(const struct target *t)

@@ -168,7 +168,7 @@ room("configuration, what is remembered", ("test_store",), (
     Mutant("what was taken back ran last", STORE, "str_eq(s->entries[i].v.id, id) && store_version_forget(", "false && store_version_forget("),
     Mutant("numbers begin anew", STORE, ".number = ++s->last_number,", ".number = (unsigned)s->count,"),
     Mutant("every version is kept", CONTENT, "        unlinkat(fd, name, 0);\n    }", "    }"),
-    Mutant("a text that was cut is used", CONTENT, "    if (!str_eq(hash, text_hash)) {", "    if (false) {"),
+    Mutant("a text that was cut is used", CONTENT, "    else if (!str_eq(hash, text_hash))", "    else if (false)"),
     Mutant("any HAProxy rejects it", STORE, "str_eq(r->url, url) && (haproxy[0] == '\\0' || str_eq(r->haproxy, haproxy)))", "str_eq(r->url, url))"),
     Mutant("while a HAProxy does not answer it has rejected nothing", STORE, "(haproxy[0] == '\\0' || str_eq(r->haproxy, haproxy))", "str_eq(r->haproxy, haproxy)"),
     Mutant("a target's name is enough", STORE, "    return s->count > 0 && str_eq(s->entries[0].v.id, d->id) && store_has", "    return s->count > 0 && store_has"),
