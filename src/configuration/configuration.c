@@ -39,7 +39,7 @@ void configuration_follow(struct configuration *c, struct document *d)
     if (held == NULL)
         store_release(c->options.store);
     document_unref(c->withdrawn);
-    c->withdrawn = held != NULL && store_held_why(c->options.store) != NULL ? document_ref(d) : NULL;
+    c->withdrawn = held != NULL && store_view(c->options.store).held_why != NULL ? document_ref(d) : NULL;
     if (err.kind != ERROR_NONE)
         log_warn(c->options.log, "rollback ended; the source's configuration is used", log_str("error", err.message));
     configuration_use(c, held != NULL ? held : d, held != NULL ? number : 0);
@@ -209,7 +209,7 @@ bool configuration_accepted(const struct configuration *c)
 
 bool configuration_is_rolled_back(const struct configuration *c)
 {
-    return c->version != 0 && store_held_why(c->options.store) != NULL;
+    return c->version != 0 && store_view(c->options.store).held_why != NULL;
 }
 
 size_t configuration_waiting_for_canary(const struct configuration *c)
@@ -257,7 +257,7 @@ static const char *canary_evidence(const struct target *t)
 {
     if (t->watch.probation.state == PROBATION_BAD)
         return t->watch.probation.evidence.message;
-    return configuration_is_rolled_back(t->of) ? store_held_why(t->of->options.store) : NULL;
+    return configuration_is_rolled_back(t->of) ? store_view(t->of->options.store).held_why : NULL;
 }
 
 struct configuration_view configuration_view(const struct configuration *c, size_t target)

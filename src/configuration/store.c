@@ -117,6 +117,15 @@ static void store_save(struct store *s)
 
 /* ---- reading it ---- */
 
+/* NULL: it is not kept. */
+static const struct store_entry *store_find(const struct store *s, unsigned number)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->entries[i].v.number == number)
+            return &s->entries[i];
+    return NULL;
+}
+
 static bool store_has_target(const struct store_version *v, const char *url)
 {
     for (size_t i = 0; i < v->target_count; i++)
@@ -183,6 +192,15 @@ static int store_get_version(struct store *s, yyjson_val *obj, struct error *err
     return store_get_targets(obj, "targets", &s->entries[s->count - 1].v, err);
 }
 
+static void store_add_refusal(struct store *s, const char *hash, const char *url, const char *haproxy,
+                              const char *message)
+{
+    s->refusals[s->refusal_count++] = (struct store_refusal){.hash = mem_strdup(hash),
+                                                             .url = mem_strdup(url),
+                                                             .haproxy = mem_strdup(haproxy),
+                                                             .message = mem_strdup(message)};
+}
+
 static int store_get_refusal(struct store *s, yyjson_val *obj, struct error *err)
 {
     const char *hash, *url, *haproxy, *message;
@@ -190,10 +208,7 @@ static int store_get_refusal(struct store *s, yyjson_val *obj, struct error *err
         json_get_string(obj, "haproxy", &haproxy, err) != 0 || json_get_string(obj, "message", &message, err) != 0)
         return -1;
     if (s->refusal_count < STORE_REJECTIONS)
-        s->refusals[s->refusal_count++] = (struct store_refusal){.hash = mem_strdup(hash),
-                                                                 .url = mem_strdup(url),
-                                                                 .haproxy = mem_strdup(haproxy),
-                                                                 .message = mem_strdup(message)};
+        store_add_refusal(s, hash, url, haproxy, message);
     return 0;
 }
 
@@ -230,9 +245,7 @@ static int store_get_rest(struct store *s, yyjson_val *root, struct error *err)
     /* A daemon that noted none watched nothing: what ran last ran well as far as is known. */
     if (json_get_int(root, "proven", 0, UINT32_MAX, s->count > 0 ? s->entries[0].v.number : 0, &number, err) != 0)
         return -1;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->entries[i].v.number == (unsigned)number)
-            s->proven = (unsigned)number;
+    s->proven = store_find(s, (unsigned)number) != NULL ? (unsigned)number : 0;
     if (store_get_targets(root, "writing", &s->writing, err) != 0)
         return -1;
     return json_get_bool(root, "paused", false, &s->paused, err);
@@ -366,10 +379,8 @@ void store_prove(struct store *s, const char *id)
 
 bool store_is_proven(const struct store *s, const char *id)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->entries[i].v.number == s->proven)
-            return str_eq(s->entries[i].v.id, id);
-    return false;
+    const struct store_entry *e = store_find(s, s->proven);
+    return e != NULL && str_eq(e->v.id, id);
 }
 
 bool store_is_rejected(const struct store *s, const char *id)
@@ -392,10 +403,7 @@ unsigned store_good(const struct store *s, const char *id)
 
 struct document *store_document(const struct store *s, unsigned number, struct error *err)
 {
-    const struct store_entry *e = NULL;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->entries[i].v.number == number)
-            e = &s->entries[i];
+    const struct store_entry *e = store_find(s, number);
     if (e == NULL) {
         (void)error_set(err, ERROR_INVALID, "there is no version %u; `config history` lists those that are kept",
                         number);
@@ -426,10 +434,7 @@ void store_reject(struct store *s, const char *hash, const char *url, const char
         return;
     if (s->refusal_count == STORE_REJECTIONS)
         store_drop_refusal(s, 0);
-    s->refusals[s->refusal_count++] = (struct store_refusal){.hash = mem_strdup(hash),
-                                                             .url = mem_strdup(url),
-                                                             .haproxy = mem_strdup(haproxy),
-                                                             .message = mem_strdup(message)};
+    store_add_refusal(s, hash, url, haproxy, message);
     store_save(s);
 }
 
@@ -443,13 +448,18 @@ const char *store_rejection(const struct store *s, const char *hash, const char 
     return NULL;
 }
 
-void store_forget_rejections(struct store *s, const char *hash, const char *url)
+static bool store_drop_refusals(struct store *s, const char *hash, const char *url)
 {
     size_t before = s->refusal_count;
     for (size_t i = s->refusal_count; i-- > 0;)
         if ((hash == NULL || str_eq(s->refusals[i].hash, hash)) && str_eq(s->refusals[i].url, url))
             store_drop_refusal(s, i);
-    if (s->refusal_count != before)
+    return s->refusal_count != before;
+}
+
+void store_forget_rejections(struct store *s, const char *hash, const char *url)
+{
+    if (store_drop_refusals(s, hash, url))
         store_save(s);
 }
 
@@ -476,13 +486,7 @@ void store_forget_target(struct store *s, const char *url)
     bool any = store_version_forget(&s->writing, url);
     for (size_t i = 0; i < s->count; i++)
         any = store_version_forget(&s->entries[i].v, url) || any;
-    for (size_t i = s->refusal_count; i-- > 0;) {
-        if (!str_eq(s->refusals[i].url, url))
-            continue;
-        store_drop_refusal(s, i);
-        any = true;
-    }
-    if (any)
+    if (store_drop_refusals(s, NULL, url) || any)
         store_save(s);
 }
 
@@ -494,11 +498,6 @@ void store_pause(struct store *s, bool paused)
         return;
     s->paused = paused;
     store_save(s);
-}
-
-bool store_paused(const struct store *s)
-{
-    return s->paused;
 }
 
 /* ---- a rollback ---- */
@@ -523,16 +522,6 @@ void store_hold(struct store *s, const char *from_hash, unsigned number, const c
 unsigned store_held(const struct store *s, const char *from_hash)
 {
     return s->held != 0 && str_eq(s->held_from, from_hash) ? s->held : 0;
-}
-
-unsigned store_held_number(const struct store *s)
-{
-    return s->held;
-}
-
-const char *store_held_why(const struct store *s)
-{
-    return s->held_why;
 }
 
 void store_release(struct store *s)
@@ -629,14 +618,10 @@ void store_give_back(struct store *s)
     s->taken = false;
 }
 
-bool store_is_kept(const struct store *s)
+struct store_view store_view(const struct store *s)
 {
-    return s->lock >= 0;
-}
-
-int store_folder_fd(const struct store *s)
-{
-    return s->lock >= 0 ? s->fd : -1;
+    return (struct store_view){
+        .folder_fd = s->lock >= 0 ? s->fd : -1, .paused = s->paused, .held = s->held, .held_why = s->held_why};
 }
 
 void store_use(struct store *s, enum document_use use)

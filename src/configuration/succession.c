@@ -167,7 +167,7 @@ static void rollback_try_again(struct configuration *c)
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
         if (t->watch.probation.state == PROBATION_BAD && t->sent.progress == PROGRESS_APPLIED)
             canary_applied(t, true);
-    if (c->withdrawn == NULL || store_held_why(c->options.store) == NULL)
+    if (c->withdrawn == NULL || store_view(c->options.store).held_why == NULL)
         return;
     cleanup(document_unref_ptr) struct document *d = c->withdrawn;
     c->withdrawn = NULL;

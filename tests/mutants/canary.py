@@ -74,7 +74,7 @@ room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
     Mutant("what one cannot load stays on the others", SUCCESSION, "    if (!w->load_failed)\n        return false;", "    if (true)\n        return false;"),
     Mutant("a canary that fails is not told", SUCCESSION, "    configuration_tell(c, CONFIGURATION_CANARY_FAILED, t, evidence);\n", ""),
     Mutant("SIGHUP does not release it", SUCCESSION, "    configuration_use(c, d, 0);\n}", "}"),
-    Mutant("SIGHUP ends an operator's rollback", SUCCESSION, "c->withdrawn == NULL || store_held_why(c->options.store) == NULL", "c->withdrawn == NULL"),
+    Mutant("SIGHUP ends an operator's rollback", SUCCESSION, "c->withdrawn == NULL || store_view(c->options.store).held_why == NULL", "c->withdrawn == NULL"),
     Mutant("report is not looked at again", SUCCESSION, "            canary_applied(t, true);\n", ";\n"),
     Mutant("what goes back is forgotten by a restart", SUCCESSION, "        store_hold(store, from->id, number, why.message);\n", ""),
     Mutant("where nothing is kept nothing goes back", RUNS, "    t->failed.restores = true;\n    t->sent.progress = PROGRESS_RESTORING;\n    t->failed.why = *why;\n", "    t->sent.progress = PROGRESS_RESTORING;\n    t->failed.why = *why;\n"),

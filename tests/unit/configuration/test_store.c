@@ -96,7 +96,7 @@ FIXTURE(world_begin, world_end)
 TEST_EACH(the_last_versions_are_kept, 3)
 {
     start(_i == 0);
-    ck_assert_int_eq(store_is_kept(w.s), _i != 0);
+    ck_assert_int_eq(store_view(w.s).folder_fd >= 0, _i != 0);
     for (unsigned i = 1; i <= STORE_VERSIONS + 3; i++) {
         applied(i, "http://a");
         applied(i, "http://b");
@@ -218,15 +218,15 @@ TEST(a_rollback_is_kept)
     world_again();
     ck_assert_uint_eq(store_held(w.s, "aa"), 4);
     ck_assert_uint_eq(store_held(w.s, "ab"), 0);
-    ck_assert_ptr_null(store_held_why(w.s));
+    ck_assert_ptr_null(store_view(w.s).held_why);
     store_hold(w.s, "aa", 5, "evidence");
     world_again();
     ck_assert_uint_eq(store_held(w.s, "aa"), 5);
-    ck_assert_str_eq(store_held_why(w.s), "evidence");
+    ck_assert_str_eq(store_view(w.s).held_why, "evidence");
     store_release(w.s);
     world_again();
     ck_assert_uint_eq(store_held(w.s, "aa"), 0);
-    ck_assert_ptr_null(store_held_why(w.s));
+    ck_assert_ptr_null(store_view(w.s).held_why);
 }
 
 /* What one HAProxy read as it was is nothing that a Data Plane API may get. */
@@ -306,7 +306,7 @@ TEST(one_daemon_for_each_folder)
     struct store *other = store_read(w.state, NULL, &flaw); /* `config history`, beside it */
     ck_assert_msg(other != NULL, "%s", flaw.message);
     ck_assert_uint_eq(store_count(other), 1);
-    ck_assert_int_eq(store_folder_fd(other), -1);
+    ck_assert_int_eq(store_view(other).folder_fd, -1);
     store_free(other);
     struct stat st;
     ck_assert_int_eq(stat(w.state, &st), 0);
