@@ -239,7 +239,7 @@ void probation_judge(struct probation *w, bool (*elsewhere)(const void *arg, con
         if (!item->lost || item->judged)
             continue;
         item->judged = true;
-        struct text_list *l = elsewhere(arg, item->name) ? &both : &here;
+        struct text_list *l = elsewhere == NULL || elsewhere(arg, item->name) ? &both : &here;
         if (text_list_next(l))
             buf_printf(&l->text, "%s (%u before)", item->name, served_up(&w->baseline, item->name));
     }

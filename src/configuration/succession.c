@@ -186,13 +186,6 @@ static bool canary_none_elsewhere(const void *arg, const char *backend)
     return false;
 }
 
-static bool canary_never_counts(const void *arg, const char *backend)
-{
-    (void)arg;
-    (void)backend;
-    return true;
-}
-
 static void canary_judge(struct target *t)
 {
     const struct configuration *c = t->of;
@@ -200,7 +193,7 @@ static void canary_judge(struct target *t)
     struct error said;
     if (!probation_is_to_judge(&t->watch.probation))
         return;
-    probation_judge(&t->watch.probation, counts ? canary_none_elsewhere : canary_never_counts, t, &said);
+    probation_judge(&t->watch.probation, counts ? canary_none_elsewhere : NULL, t, &said);
     if (said.kind == ERROR_NONE)
         return;
     (void)error_prefix(&said, counts ? "on another HAProxy, too" : "CONFIG_ROLLBACK is not serving");
