@@ -63,8 +63,8 @@ static struct document *config_read(const char *file, const struct settings *set
     if (folder != NULL && files_folder_read(folder, &files, err) != 0)
         return NULL;
     if (buf_read_file(&text, standard_input ? "/dev/stdin" : file) == 0)
-        return document_new_of(settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS, name,
-                               buf_str(&text), text.len, NULL, folder != NULL ? &files : NULL, err);
+        return document_new(settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS, name, buf_str(&text),
+                            text.len, NULL, folder != NULL ? &files : NULL, err);
     (void)error_set(err, ERROR_INVALID, errno == EFBIG ? "%s: it is too large" : "%s: %m", name);
     return NULL;
 }

@@ -100,7 +100,7 @@ size_t configuration_add(struct configuration *c, const char *name)
     while (number < c->count && c->targets[number] != NULL)
         number++;
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        joins = joins || (!t->watch.joins && (t->runs.hash[0] != '\0' || t->sent.progress == PROGRESS_WRITTEN ||
+        joins = joins || (!t->watch.joins && (t->has.hash[0] != '\0' || t->sent.progress == PROGRESS_WRITTEN ||
                                               t->sent.progress == PROGRESS_DRIFTED));
     struct target *t = mem_alloc(sizeof(*t));
     *t = (struct target){.of = c,
@@ -108,7 +108,7 @@ size_t configuration_add(struct configuration *c, const char *name)
                          .engine = {.ops = &target_ops, .self = t, .rest = true},
                          .name = name != NULL ? mem_strdup(name) : NULL,
                          .watch.joins = joins};
-    t->runs.file = cfg_content_new(mem_strdup(""), 0);
+    t->has.file = cfg_content_new(mem_strdup(""), 0);
     retry_init(&t->failed.retry, backoff_random_seed() + (unsigned)number);
     if (number == c->count)
         c->targets = mem_resize(c->targets, ++c->count, sizeof(c->targets[0]));
@@ -184,12 +184,12 @@ bool configuration_runs(const struct configuration *c, struct buf *ret)
 {
     const struct cfg_content *first = NULL;
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        if (!t->runs.read && !t->failed.away)
+        if (!t->has.read && !t->failed.away)
             return false;
-        if (!t->runs.read || cfg_content_same(t->runs.file, first))
+        if (!t->has.read || cfg_content_same(t->has.file, first))
             continue;
-        first = first != NULL ? first : t->runs.file;
-        buf_addn(ret, t->runs.file->text, t->runs.file->len);
+        first = first != NULL ? first : t->has.file;
+        buf_addn(ret, t->has.file->text, t->has.file->len);
         buf_add(ret, "\n");
     }
     return first != NULL;
@@ -277,8 +277,8 @@ struct configuration_view configuration_view(const struct configuration *c, size
                                    .next_try_ms = t->failed.retry.not_before_ms,
                                    .reason = configuration_obstacle(t),
                                    .evidence = canary_evidence(t),
-                                   .runs = t->runs.hash,
-                                   .runs_since_ms = t->runs.since_ms};
+                                   .runs = t->has.hash,
+                                   .runs_since_ms = t->has.since_ms};
     if (c->document != NULL) {
         v.sha256 = target_document(t)->hash;
         v.source = target_document(t)->origin;

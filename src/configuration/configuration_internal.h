@@ -1,6 +1,7 @@
-/* The parts of the configuration engine, each of which calls only those before it: haproxy.cfg of one target (target_file.c), whose
- * turn it is (turns.c), what became of the document at one target (target_runs.c), the files beside it (target_files.c), one target's
- * way (target.c), one document after another (succession.c), and what the daemon asks for (configuration.c). */
+/* The parts of the configuration engine, each of which calls only those before it: haproxy.cfg of one target
+ * (target_file.c), whose turn it is (turns.c), what became of the document at one target (target_runs.c), the files
+ * beside it (target_files.c), one target's way (target.c), one document after another (succession.c), and what the
+ * daemon asks for (configuration.c). */
 #ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
 #define CONFIGURATION_CONFIGURATION_INTERNAL_H
 
@@ -62,23 +63,25 @@ struct target_sent {
     bool files_unchecked;      /* another writer may have changed them */
     bool files_drifted;        /* another writer has */
     bool files_missing;        /* nothing may be written, and they are not there as the document has them */
-    bool
-        by_runtime; /* nothing is loaded for the document: its changed files are still to be sent by runtime commands */
+    /* Nothing is loaded for the document: its changed files are still to be sent by runtime commands. */
+    bool by_runtime;
     bool needs_verdict;                 /* HAProxy did not take all of its files by runtime commands */
     struct storage_foresight foresight; /* of its files, with `foresees` */
     uint64_t since_us;                  /* clock_mono_us of its arrival */
 };
 
+enum target_compared {
+    DIFFERENCE_UNKNOWN,
+    DIFFERENCE_NONE, /* one of them is no configuration */
+    DIFFERENCE_KNOWN,
+};
+
 /* What one target has and runs. Written by target_file.c, target_runs.c and target.c. */
 struct target_has {
-    bool read;                /* its file was */
-    struct cfg_content *file; /* as read last (empty: it is no configuration), */
-    int64_t version;          /* at this one */
-    enum {
-        DIFFERENCE_UNKNOWN,
-        DIFFERENCE_NONE,
-        DIFFERENCE_KNOWN
-    } compared;                         /* with the document; NONE: one of them is no configuration */
+    bool read;                          /* its file was */
+    struct cfg_content *file;           /* as read last (empty: it is no configuration), */
+    int64_t version;                    /* at this one */
+    enum target_compared compared;      /* the file, with the document */
     struct cfg_difference differs;      /* of KNOWN */
     enum cfg_effect effect;             /* of the document, by the file that was read last */
     struct cfg_content *running;        /* the last file that HAProxy was known to run; NULL: none yet */
@@ -122,7 +125,7 @@ struct target {
     struct target *gone;  /* of those that were removed, the next one */
     struct document *own; /* it gets this one while the latest is rejected, as it has none; NULL: the latest */
     struct target_sent sent;
-    struct target_has runs;
+    struct target_has has;
     struct target_failed failed;
     struct target_watch watch;
 };
@@ -131,7 +134,7 @@ struct configuration {
     struct configuration_options options;
     struct document *document; /* NULL: none yet */
     unsigned version;          /* of those that are kept, which a rollback brought back; 0: the source has it */
-    struct document *next;     /* what comes after it, once it is half way nowhere; NULL: nothing */
+    struct document *next;     /* what comes after it, once it is half way at no target; NULL: nothing */
     unsigned next_version;
     struct document *withdrawn;                /* the source's, which was rolled back by itself; NULL: none */
     bool canary_passed;                        /* with this document */
@@ -180,18 +183,20 @@ static inline bool target_has_document(const struct target *t)
 
 const char *target_url(const struct target *t);
 const char *target_name(const struct target *t); /* for the store */
-/* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by these edits. */
+/* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by
+ * these edits. */
 struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own,
                                      struct cfg_edits *edits) must_check;
+/* The file that was read last means what that configuration would make of it. */
 bool target_file_means(const struct target *t, struct cfg_content *own);
 /* From the file to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
 void target_log_lines(struct target *t);
-char *target_changes(struct target *t);
+char *target_changes(struct target *t);         /* for a log line; allocates; NULL: nothing, or not known */
 bool target_by_runtime(const struct target *t); /* as far as is known before its files are sent */
 bool target_is_plain(const struct target *t);   /* HAProxy cannot refuse it */
-/* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Whether another writer loaded
- * what it put there is not known; what an earlier daemon wrote, that one noted. */
+/* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Whether
+ * another writer loaded what it put there is not known; what an earlier daemon wrote, that one noted. */
 const char *target_runs_another(const struct target *t);
 
 /* ---- turns.c ---- */

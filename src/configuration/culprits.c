@@ -172,8 +172,8 @@ static void culprits_move(struct culprits *c, enum culprit_state from, enum culp
             one->state = to;
 }
 
-/* Where the BAD ones that stay out end: half of them, and all of the owner whose object is the last of that half. Where these are all BAD
- * ones, that owner's alone stay. NULL: the BAD ones have one owner. */
+/* Where the BAD ones that stay out end: half of them, and all of the owner whose object is the last of that half.
+ * Where these are all BAD ones, that owner's alone stay. NULL: the BAD ones have one owner. */
 static const struct culprit_owner *culprits_owner_amid(struct culprits *c, size_t bad, bool *ret_alone)
 {
     const struct culprit_owner *amid = NULL;
@@ -194,8 +194,9 @@ static const struct culprit_owner *culprits_owner_amid(struct culprits *c, size_
     return *ret_alone && before == 0 ? NULL : amid;
 }
 
-/* Of several owners first those are tried who had no culprits; then, owner by owner, all of those whose objects were shown last as they
- * are now, as those before them were in more of the documents that were refused; then the same of one owner's objects. */
+/* Of several owners first those are tried who had no culprits; then, owner by owner, all of those whose objects were
+ * shown last as they are now, as those before them were in more of the documents that were refused; then the same of
+ * one owner's objects. */
 static void culprits_try_half(struct culprits *c, size_t bad)
 {
     size_t stay = (bad + 1) / 2, clean = 0;
@@ -252,8 +253,8 @@ static void culprits_changed(struct culprits *c, const struct culprit *one)
     culprits_doubt(c);
 }
 
-/* What is new of one whose objects are suspected, or were refused too often, spoils no document that others wait for; nor does what is new of
- * anyone the one that is to be accepted in any case. */
+/* What is new of one whose objects are suspected, or were refused too often, spoils no document that others wait
+ * for; nor does what is new of anyone the one that is to be accepted in any case. */
 static bool has_to_wait(const struct culprits *c, const struct culprit_owner *o)
 {
     return (c->searching && (!c->confirmed || o->suspect || o->guilty)) || o->refusals.not_before_ms > c->now_ms;
@@ -369,7 +370,8 @@ static unsigned refusals_add(struct refusals *r, uint64_t now_ms)
     return r->count;
 }
 
-/* Each ten culprits of one owner: what else of it is suspected is tried after a pause. Nothing that was served waits so. */
+/* Each ten culprits of one owner: what else of it is suspected is tried after a pause. Nothing that was served waits
+ * so. */
 static void culprits_pause_owner(const struct culprits *c, struct culprit_owner *o)
 {
     unsigned count = refusals_add(&o->refusals, c->now_ms);
@@ -420,8 +422,8 @@ static void culprits_end_search(struct culprits *c)
     }
 }
 
-/* No owner waits until the culprits of others are told apart; but one who changes an object before each document is tried so once, or they
- * never were. False: there is nothing to be tried of those who may have none. */
+/* No owner waits until the culprits of others are told apart; but one who changes an object before each document is
+ * tried so once, or they never were. False: there is nothing to be tried of those who may have none. */
 static bool culprits_try_innocent(struct culprits *c, bool blamed)
 {
     bool any = false;
@@ -449,7 +451,8 @@ static bool culprits_next(struct culprits *c)
     if (bad == 1)
         culprits_blame(c);
     if (bad <= 1 || culprits_owner_amid(c, bad, &alone) == NULL) {
-        /* Before one owner's culprits are told apart: those who have had none, then those who have none in this search. */
+        /* Before one owner's culprits are told apart: those who have had none, then those who have none in this
+         * search. */
         for (struct culprit *one = c->all; one != NULL && bad > 1; one = one->hh.next)
             one->owner->guilty = one->owner->guilty || one->state == BAD;
         if (culprits_try_innocent(c, false) || (bad > 1 && culprits_try_innocent(c, true)))

@@ -23,7 +23,7 @@ struct file_source {
     void *arg;
     struct path_watch *watch;
     struct timer read;
-    bool told; /* by an event or an operator that there is something to read: it is not being written to any more */
+    bool settled;                        /* an event or an operator says so: it is not being written to any more */
     char hash[DIGEST_SHA256_TEXT_BYTES]; /* of what was given last; "": nothing */
 };
 
@@ -33,7 +33,7 @@ static void file_source_on_event(void *arg, uint64_t wait_ms)
 {
     struct file_source *s = arg;
     timer_set_sooner(&s->read, wait_ms);
-    s->told = s->told || wait_ms == 0;
+    s->settled = s->settled || wait_ms == 0;
 }
 
 /* ---- what is read ---- */
@@ -79,8 +79,8 @@ static void file_source_read(void *arg)
     cleanup(buf_fini) struct buf text;
     cleanup(storage_files_fini) struct storage_files files = {0};
     char of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES], hash[DIGEST_SHA256_TEXT_BYTES];
-    bool told = s->told, fresh = false;
-    s->told = false;
+    bool settled = s->settled, fresh = false;
+    s->settled = false;
     buf_init_secret(&text, s->options.max_bytes);
     if (!s->options.once) {
         path_watch_begin(s->watch);
@@ -95,7 +95,7 @@ static void file_source_read(void *arg)
     if (s->options.reread_ms > 0 && !s->options.once)
         timer_set(&s->read, s->options.reread_ms);
     int status = file_source_load(s, &text, &fresh, &err);
-    if (fresh && !told) { /* read by chance amid a write, half of it may be a configuration, too */
+    if (fresh && !settled) { /* read by chance amid a write, half of it may be a configuration, too */
         timer_set_sooner(&s->read, PATH_WATCH_SETTLE_MS);
         return;
     }
@@ -203,6 +203,6 @@ void file_source_poke(void *source)
 {
     struct file_source *s = source;
     s->hash[0] = '\0';
-    s->told = true;
+    s->settled = true;
     timer_set(&s->read, 0);
 }

@@ -36,8 +36,8 @@ void file_source_free(void *source); /* NULL is allowed */
 void file_source_start(void *source);
 void file_source_poke(void *source); /* reads it now */
 
-/* The files of a configuration from a folder: maps/NAME, certs/NAME, files/NAME. What begins with a dot is none of them; a kind
- * without its folder has none. ERROR_INVALID names what is wrong, and *ret is empty then. */
+/* The files of a configuration from a folder: maps/NAME, certs/NAME, files/NAME. What begins with a dot is none of
+ * them; a kind without its folder has none. ERROR_INVALID names what is wrong, and *ret is empty then. */
 int files_folder_read(const char *path, struct storage_files *ret, struct error *err) must_check;
 
 #endif

@@ -35,7 +35,7 @@ struct store_refusal {
 
 struct store {
     char *folder; /* NULL: memory only */
-    int fd, lock; /* -1: none; lock -1: it is only looked at */
+    int fd, lock; /* -1: none; lock -1: it is only read */
     bool taken;
     const struct log *log;
     struct log_limit trouble;

@@ -1,5 +1,5 @@
-/* One document after another: the source's next one, an older one where a HAProxy does badly with it, or the last one that
- * ran for a HAProxy that is new. */
+/* One document after another: the source's next one, an older one where a HAProxy does badly with it, or the last
+ * one that ran for a HAProxy that is new. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -54,8 +54,8 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
     timer_set(&c->step, 0);
 }
 
-/* ---- what a HAProxy does badly with goes back, by itself: to the last version that was watched and good, or, where none is kept
- * yet, to the file that was there before ---- */
+/* ---- what a HAProxy does badly with goes back, by itself: to the last version that was watched and good, or, where
+ * none is kept yet, to the file that was there before ---- */
 
 static bool rollback_has_document(const struct target *t)
 {
@@ -96,7 +96,8 @@ static void rollback(struct target *bad, const char *reason, const struct error 
         c->not_before_ms = 0;
         configuration_use(c, to, number);
     }
-    /* Each HAProxy that has it gets its own file from before, and rejects the document. The files beside it are not known. */
+    /* Each HAProxy that has it gets its own file from before, and rejects the document. The files beside it are not
+     * known. */
     bool files = to == NULL && !from->with_files;
     for (struct target *t = files ? target_next(c, NULL) : NULL; t != NULL; t = target_next(c, t))
         any = (rollback_has_document(t) && target_take_back(t, &why)) || any;
@@ -250,8 +251,8 @@ static void canary_step(struct configuration *c)
     canary_prove(c);
 }
 
-/* ---- a HAProxy that has run nothing yet, while the latest document is rejected: it gets the one that ran last, as others run
- * it, and waits for the next one with them ---- */
+/* ---- a HAProxy that has run nothing yet, while the latest document is rejected: it gets the one that ran last, as
+ * others run it, and waits for the next one with them ---- */
 
 static void target_new_take(struct target *t)
 {
@@ -277,7 +278,7 @@ static void target_new_step(struct configuration *c)
     bool rejected = configuration_rejected(c);
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         /* As far as is known: perhaps it ran one before a restart of the daemon. */
-        bool has_none = target_is_unwritten(t) && t->own == NULL && t->in != NULL && t->runs.hash[0] == '\0' &&
+        bool has_none = target_is_unwritten(t) && t->own == NULL && t->in != NULL && t->has.hash[0] == '\0' &&
                         t->sent.writing == NULL && store_latest(c->options.store, target_name(t)) == NULL;
         if (rejected && has_none) {
             target_new_take(t);

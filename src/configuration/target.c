@@ -27,7 +27,7 @@ static void target_tell_read(const struct target *t)
 static void target_read(void *self)
 {
     struct target *t = self;
-    struct target_has *has = &t->runs;
+    struct target_has *has = &t->has;
     const struct instance_view v = instance_view(t->in);
     struct cfg_content *file = instance_file(t->in);
     cleanup(cfg_content_unref_ptr) struct cfg_content *none = file == NULL ? cfg_content_new(mem_strdup(""), 0) : NULL;
@@ -40,8 +40,8 @@ static void target_read(void *self)
     has->version = v.version;
     if (!same)
         has->file_runs = has->running != NULL && target_file_means(t, has->running);
-    /* An earlier run wrote the file, and did not see it run: whatever document there is by now, it is loaded, where the file does not
-     * say so itself. */
+    /* An earlier run wrote the file, and did not see it run: whatever document there is by now, it is loaded, where
+     * the file does not say so itself. */
     if (first && store_was_writing(t->of->options.store, target_name(t)) && !v.unloaded) {
         has->unloaded = true;
         log_warn(t->of->options.log,
@@ -68,12 +68,12 @@ static bool target_runtime_read(void *self, bool other_worker)
 {
     struct target *t = self;
     struct target_sent *s = &t->sent;
-    if (other_worker && t->runs.version != t->runs.running_version)
+    if (other_worker && t->has.version != t->has.running_version)
         target_runs_unknown(t);
     if (!s->files_back)
         return false;
-    /* Files went back. What HAProxy has is those from before only where it is the same process at a reading after as at one before
-     * they changed, and no reload was under way: else it may have loaded them. */
+    /* Files went back. What HAProxy has is those from before only where it is the same process at a reading after as
+     * at one before they changed, and no reload was under way: else it may have loaded them. */
     bool loaded = s->files_met_reload || instance_view(t->in).loads != s->files_loads;
     s->files_back = false;
     if (loaded)
@@ -223,10 +223,10 @@ static void target_decide(void *self, struct engine_wants *ret)
         bool loading = write && v.reload == RELOAD_PENDING; /* its end is to be the end of what was written for it */
         bool waits = loading || (!t->failed.restores && (soon || now < t->failed.repair_after_ms || !retries));
         /* A runtime update moved the version on: first it is read what lines it left. */
-        bool stale = c->options.keep.count > 0 && (t->runs.version != v.version || t->runs.file->len == 0);
+        bool stale = c->options.keep.count > 0 && (t->has.version != v.version || t->has.file->len == 0);
         ret->replacement = v.may_write && v.may_begin && !waits && !stale;
         ret->waits = !ret->replacement;
-        ret->overdue = v.may_write && !waits && t->runs.file->len > 0;
+        ret->overdue = v.may_write && !waits && t->has.file->len > 0;
         return;
     }
     target_load(t, &v, ret);
@@ -239,7 +239,8 @@ static void target_replace(void *self, struct replacement_request *ret)
     struct target *t = self;
     struct target_sent *s = &t->sent;
     bool restores = t->failed.restores, writes = restores || target_is_valid(t);
-    /* The next document need not wait for the reload of one that joins; nor for one that is only checked, and perhaps refused. */
+    /* The next document need not wait for the reload of one that joins; nor for one that is only checked, and
+     * perhaps refused. */
     if (!t->watch.joins)
         configuration_begin(t->of, restores || (writes && !target_by_runtime(t)));
     document_unref(s->asked);
@@ -250,8 +251,8 @@ static void target_replace(void *self, struct replacement_request *ret)
         configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
     if (writes && !restores)
         target_keep_good(t);
-    ret->text = target_text(t, restores ? t->runs.good : s->asked->content);
-    ret->before = writes ? t->runs.file : NULL;
+    ret->text = target_text(t, restores ? t->has.good : s->asked->content);
+    ret->before = writes ? t->has.file : NULL;
     ret->restores = restores;
     ret->edits = &s->edits;
     if (!writes || restores)
@@ -292,11 +293,12 @@ static void target_replaced(void *self, const struct replaced *r)
         target_restored(t, r);
         return;
     }
-    t->runs.unloaded =
-        t->runs.unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
+    t->has.unloaded =
+        t->has.unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
     if (r->result != TRANSACTION_COMMITTED)
         target_not_written(t, asked);
-    /* A newer document came meanwhile: that is to be validated first, whatever became of this one; it may come again. */
+    /* A newer document came meanwhile: that is to be validated first, whatever became of this one; it may come
+     * again. */
     if (asked != target_document(t)) {
         if (r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)
             store_reject(t->of->options.store, asked->id, target_name(t), instance_view(t->in).haproxy,
@@ -318,26 +320,23 @@ static void target_replaced(void *self, const struct replaced *r)
         target_written(t, r);
         break;
     case TRANSACTION_REJECTED:
+    case TRANSACTION_HARMFUL:
         target_reject(t,
-                      t->watch.joins ? "configuration rejected by a HAProxy that is new; the others keep it"
-                                     : "configuration rejected; no HAProxy gets it",
+                      r->result == TRANSACTION_HARMFUL
+                          ? "configuration refused: the Data Plane API would change its meaning"
+                      : t->watch.joins ? "configuration rejected by a HAProxy that is new; the others keep it"
+                                       : "configuration rejected; no HAProxy gets it",
                       &r->error);
         target_keep_rejection(t);
         break;
-    case TRANSACTION_HARMFUL:
-        target_reject(t, "configuration refused: the Data Plane API would change its meaning", &r->error);
-        target_keep_rejection(t);
-        break;
     case TRANSACTION_CONFLICT:
-        configuration_tell(t->of, CONFIGURATION_FAILED, t, &r->error);
-        break;
     case TRANSACTION_CLEANED:
     case TRANSACTION_LIMIT:
     case TRANSACTION_UNAUTHORIZED:
     case TRANSACTION_UNAVAILABLE:
     case TRANSACTION_UNKNOWN:
     case TRANSACTION_ABORTED:
-        t->failed.away = true;
+        t->failed.away = r->result != TRANSACTION_CONFLICT;
         configuration_tell(t->of, CONFIGURATION_FAILED, t, &r->error);
         break;
     }
@@ -349,8 +348,8 @@ void target_set(struct target *t)
 {
     target_begin(t);
     t->failed.away = t->sent.unchanged = false;
-    t->runs.compared = DIFFERENCE_UNKNOWN;
-    t->runs.effect = CFG_EFFECT_RELOAD;
+    t->has.compared = DIFFERENCE_UNKNOWN;
+    t->has.effect = CFG_EFFECT_RELOAD;
     t->sent.since_us = clock_mono_us();
     t->failed.repairs = 0;
     t->failed.repair_after_ms = 0;
@@ -377,12 +376,12 @@ void target_free(struct target *t)
     if (t == NULL)
         return;
     free(t->name);
-    cfg_content_unref(t->runs.file);
+    cfg_content_unref(t->has.file);
     cfg_content_unref(t->sent.text);
-    cfg_content_unref(t->runs.running);
-    cfg_content_unref(t->runs.good);
+    cfg_content_unref(t->has.running);
+    cfg_content_unref(t->has.good);
     cfg_content_unref(t->failed.unloadable);
-    cfg_difference_fini(&t->runs.differs);
+    cfg_difference_fini(&t->has.differs);
     cfg_edits_fini(&t->sent.edits);
     changes_fini(&t->sent.changes);
     storage_foresight_fini(&t->sent.foresight);

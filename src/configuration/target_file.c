@@ -20,12 +20,10 @@ const char *target_name(const struct target *t)
     return t->name != NULL ? t->name : target_url(t);
 }
 
-/* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by
- * these edits. */
 struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own, struct cfg_edits *edits)
 {
     static const struct cfg_file nothing = {.version = -1};
-    const struct cfg_file *is = cfg_content_file(t->runs.file, NULL), *text = cfg_content_file(own, NULL);
+    const struct cfg_file *is = cfg_content_file(t->has.file, NULL), *text = cfg_content_file(own, NULL);
     struct buf out;
     cfg_edits_fini(edits);
     if (t->of->options.keep.count == 0 || text == NULL)
@@ -40,7 +38,7 @@ static bool target_both(const struct target *t, struct cfg_content *own, struct 
 {
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     *ret = target_with_kept(t, own, &edits);
-    *is = cfg_content_file(t->runs.file, NULL);
+    *is = cfg_content_file(t->has.file, NULL);
     *wanted = cfg_content_file(*ret, NULL);
     return *is != NULL && *wanted != NULL;
 }
@@ -55,7 +53,7 @@ bool target_file_means(const struct target *t, struct cfg_content *own)
 /* Compared once: most readings find the file that was there before. */
 const struct cfg_difference *target_difference(struct target *t)
 {
-    struct target_has *has = &t->runs;
+    struct target_has *has = &t->has;
     if (has->compared == DIFFERENCE_UNKNOWN) {
         cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
         const struct cfg_file *is, *wanted;
@@ -98,7 +96,7 @@ void target_log_lines(struct target *t)
                         log_int("more_lines", differs.count - i - 1)));
 }
 
-/* "backend b: server n1 address; frontend f: new bind". Allocates; NULL: nothing, or it cannot be told. */
+/* "backend b: server n1 address; frontend f: new bind" */
 char *target_changes(struct target *t)
 {
     const struct cfg_difference *differs = target_difference(t);
@@ -113,7 +111,7 @@ char *target_changes(struct target *t)
 
 const char *target_runs_another(const struct target *t)
 {
-    const struct target_has *has = &t->runs;
+    const struct target_has *has = &t->has;
     const struct instance_view v = instance_view(t->in);
     /* A file that was changed without a new version still has the notes of the one before. */
     bool same_version = has->running != NULL && has->version == has->running_version;
@@ -127,7 +125,7 @@ const char *target_runs_another(const struct target *t)
 
 bool target_by_runtime(const struct target *t)
 {
-    enum cfg_effect effect = t->runs.effect;
+    enum cfg_effect effect = t->has.effect;
     bool possible = effect != CFG_EFFECT_RELOAD && (effect != CFG_EFFECT_RUNTIME_SERVERS || instance_view(t->in).adds);
     return possible && !t->sent.needs_verdict && target_runs_another(t) == NULL;
 }
@@ -135,7 +133,7 @@ bool target_by_runtime(const struct target *t)
 /* Numbers and addresses in their place: there is nothing that HAProxy could refuse. */
 bool target_is_plain(const struct target *t)
 {
-    return t->runs.effect == CFG_EFFECT_RUNTIME && !t->sent.files_changed;
+    return t->has.effect == CFG_EFFECT_RUNTIME && !t->sent.files_changed;
 }
 
 int configuration_foresee(const struct configuration *c, size_t target, struct buf *ret, struct error *err)

@@ -11,8 +11,8 @@ bool target_files_next(const struct target *t, enum storage_part *ret)
     const struct target_sent *s = &t->sent;
     bool quiet = t->of->options.dry_run || t->of->paused;
     bool is_new = s->progress == PROGRESS_NEW && s->files == FILES_NEW;
-    /* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are read once, and with
-     * each resync. */
+    /* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are read
+     * once, and with each resync. */
     if (quiet && is_new && !t->failed.restores && (!s->files_missing || s->files_unchecked)) {
         *ret = STORAGE_CHECK;
         return true;
@@ -68,9 +68,9 @@ void target_store(void *self, struct storage_request *ret)
     s->storing = document_ref(target_document(t));
     ret->part = s->part;
     ret->files = &s->storing->files;
-    /* HAProxy runs the haproxy.cfg that there is, which goes on with them, and gets runtime commands: the lines that they lose are
-     * not needed any more. */
-    ret->alone = s->part == STORAGE_ADD && t->runs.effect == CFG_EFFECT_NONE && target_by_runtime(t) &&
+    /* HAProxy runs the haproxy.cfg that there is, which goes on with them, and gets runtime commands: the lines that
+     * they lose are not needed any more. */
+    ret->alone = s->part == STORAGE_ADD && t->has.effect == CFG_EFFECT_NONE && target_by_runtime(t) &&
                  target_is_alone(t) && !canary_goes_on(t->of);
     if (!t->of->options.foresees || s->part != STORAGE_CHECK)
         return;

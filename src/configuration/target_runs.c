@@ -1,5 +1,5 @@
-/* What became of the document at one HAProxy, by what was read of it: another writer changed the file, HAProxy runs it, or could
- * not load it, so that the file from before goes back. */
+/* What became of the document at one HAProxy, by what was read of it: another writer changed the file, HAProxy runs
+ * it, or could not load it, so that the file from before goes back. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,8 +52,8 @@ void target_keep_rejection(struct target *t)
     store_reject(t->of->options.store, target_document(t)->id, target_name(t), t->failed.judge, t->failed.why.message);
 }
 
-/* What is not to be sent there at all: this version of HAProxy has rejected it before, perhaps while an earlier daemon ran, or
- * the file that was read last shows that it must not be there. */
+/* What is not to be sent there at all: this version of HAProxy has rejected it before, perhaps while an earlier
+ * daemon ran, or the file that was read last shows that it must not be there. */
 void target_check(struct target *t)
 {
     const struct configuration_options *o = &t->of->options;
@@ -76,7 +76,7 @@ void target_check(struct target *t)
         timer_set(&t->of->step, 0);
         return;
     }
-    const struct cfg_file *is = cfg_content_file(t->runs.file, NULL), *wanted = cfg_content_file(d->content, NULL);
+    const struct cfg_file *is = cfg_content_file(t->has.file, NULL), *wanted = cfg_content_file(d->content, NULL);
     if (wanted == NULL)
         return;
     if (keep_check(wanted, &o->keep, &err) != 0)
@@ -110,7 +110,7 @@ static void target_same(struct target *t)
         error_clear(&t->failed.why);
     }
     if (target_is_unwritten(t) || s->progress == PROGRESS_DRIFTED) {
-        s->unchanged = !t->runs.unloaded; /* else it, or its files, are still to be loaded */
+        s->unchanged = !t->has.unloaded; /* else it, or its files, are still to be loaded */
         s->progress = PROGRESS_WRITTEN;
     }
 }
@@ -143,31 +143,30 @@ static void target_drifted(struct target *t)
         target_repair_later(t);
 }
 
-/* An earlier run applied it, and it was changed meanwhile. What this run wrote, or a daemon that loaded it no more, is no
- * other writer's. */
+/* An earlier run applied it, and it was changed meanwhile. What this run wrote, or a daemon that loaded it no more,
+ * is no other writer's. */
 static bool target_may_have_drifted_before(const struct target *t)
 {
     const struct store *s = t->of->options.store;
-    return t->sent.progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR &&
-           !t->runs.unloaded && store_ran(s, target_document(t), target_name(t)) &&
-           !store_was_writing(s, target_name(t));
+    return t->sent.progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && !t->has.unloaded &&
+           store_ran(s, target_document(t), target_name(t)) && !store_was_writing(s, target_name(t));
 }
 
 void target_compare(struct target *t)
 {
     const struct document *d = target_document(t);
     struct target_sent *s = &t->sent;
-    bool lost = s->writing == d && t->runs.unloaded && !s->needs_verdict; /* the answer to its write */
+    bool lost = s->writing == d && t->has.unloaded && !s->needs_verdict; /* the answer to its write */
     bool sent = !target_is_unwritten(t) || lost;
     if (d == NULL || t->failed.restores)
         return;
     const struct cfg_difference *differs = target_difference(t);
-    t->runs.effect = differs != NULL ? differs->effect : CFG_EFFECT_RELOAD;
+    t->has.effect = differs != NULL ? differs->effect : CFG_EFFECT_RELOAD;
     /* The next commit writes what the Data Plane API has, over a file that means the same: it is to be written, too. */
-    bool over = !sent && t->runs.effect == CFG_EFFECT_NONE && instance_view(t->in).behind;
+    bool over = !sent && t->has.effect == CFG_EFFECT_NONE && instance_view(t->in).behind;
     if (over)
-        t->runs.effect = CFG_EFFECT_RELOAD;
-    if (t->runs.effect == CFG_EFFECT_NONE) {
+        t->has.effect = CFG_EFFECT_RELOAD;
+    if (t->has.effect == CFG_EFFECT_NONE) {
         if (sent || (s->files != FILES_NEW && !s->files_changed)) /* files are validated, and loaded, with it */
             target_same(t);
     } else if (s->progress == PROGRESS_WRITTEN && instance_view(t->in).behind) {
@@ -177,20 +176,21 @@ void target_compare(struct target *t)
     } else if (!over && target_may_have_drifted_before(t)) {
         s->unchanged = true;
         s->progress = PROGRESS_WRITTEN;
-        s->files = FILES_DONE; /* as that run left them: they are looked at as any others */
+        s->files = FILES_DONE; /* as that run left them: they are checked as any others */
         target_drifted(t);
     }
 }
 
 /* ---- what runs ---- */
 
-/* haproxy.cfg means the same with the document, and only its files are others: they go to HAProxy by runtime commands. */
+/* haproxy.cfg means the same with the document, and only its files are others: they go to HAProxy by runtime
+ * commands. */
 void target_go_on(struct target *t)
 {
     const struct configuration *c = t->of;
     if (c->document == NULL || t->failed.restores || t->sent.asked != NULL || !target_is_valid(t) ||
         !t->sent.files_changed || !target_may_write(t) || !canary_lets(t) || !target_by_runtime(t) ||
-        t->runs.effect != CFG_EFFECT_NONE)
+        t->has.effect != CFG_EFFECT_NONE)
         return;
     configuration_tell(c, CONFIGURATION_WRITING, t, NULL);
     target_keep_good(t);
@@ -214,7 +214,8 @@ void target_written(struct target *t, const struct replaced *r)
                            r->runs ? CONFIGURATION_WAY_RUNTIME : CONFIGURATION_WAY_RELOAD, NULL);
 }
 
-/* The answer to STORAGE_RUN. What HAProxy did not take is loaded, whatever it was: by a reload, which counts for the interval. */
+/* The answer to STORAGE_RUN. What HAProxy did not take is loaded, whatever it was: by a reload, which counts for the
+ * interval. */
 void target_ran(struct target *t, const struct stored *s)
 {
     bool all = s->result == TRANSACTION_COMMITTED && !s->changed;
@@ -227,8 +228,8 @@ void target_ran(struct target *t, const struct stored *s)
         return;
     }
     log_info(t->of->options.log, "files take a reload", log_str("target", target_url(t)), log_str("why", why));
-    t->runs.unloaded = t->sent.needs_verdict = true;
-    if (t->sent.progress == PROGRESS_WRITTEN && t->runs.effect == CFG_EFFECT_NONE && target_is_alone(t))
+    t->has.unloaded = t->sent.needs_verdict = true;
+    if (t->sent.progress == PROGRESS_WRITTEN && t->has.effect == CFG_EFFECT_NONE && target_is_alone(t))
         t->sent.progress = PROGRESS_NEW; /* it had none yet */
     if (!t->watch.joins)
         configuration_begin(t->of, true);
@@ -246,15 +247,15 @@ void target_writes(struct target *t, struct document *d)
 /* Where another writer has put it there, that says nothing of what runs. */
 void target_not_written(struct target *t, const struct document *d)
 {
-    if (t->sent.writing == d && !t->runs.unloaded)
+    if (t->sent.writing == d && !t->has.unloaded)
         target_writes(t, NULL);
 }
 
 static void target_note_document_runs(struct target *t, struct document *d)
 {
-    if (!str_eq(t->runs.hash, d->hash)) {
-        memcpy(t->runs.hash, d->hash, sizeof(t->runs.hash));
-        t->runs.since_ms = (int64_t)clock_wall_ms();
+    if (!str_eq(t->has.hash, d->hash)) {
+        memcpy(t->has.hash, d->hash, sizeof(t->has.hash));
+        t->has.since_ms = (int64_t)clock_wall_ms();
     }
     store_applied(t->of->options.store, d, target_name(t));
     target_writes(t, NULL);
@@ -262,9 +263,9 @@ static void target_note_document_runs(struct target *t, struct document *d)
 
 void target_runs_unknown(struct target *t)
 {
-    cfg_content_unref(t->runs.running);
-    t->runs.running = NULL;
-    t->runs.file_runs = false;
+    cfg_content_unref(t->has.running);
+    t->has.running = NULL;
+    t->has.file_runs = false;
 }
 
 /* Another writer, who wrote to the file, too, may have loaded again what is gone from there. */
@@ -274,14 +275,14 @@ static void target_note_file_runs(struct target *t)
         target_runs_unknown(t);
         return;
     }
-    cfg_content_hold(&t->runs.running, t->runs.file);
-    t->runs.running_version = t->runs.version;
-    t->runs.file_runs = true;
+    cfg_content_hold(&t->has.running, t->has.file);
+    t->has.running_version = t->has.version;
+    t->has.file_runs = true;
 }
 
-/* A newer document came between the write and the end of its reload. Perhaps the newer one is rejected, and this one runs on. Its
- * files may be half there: then it is not known what runs, and it is none to go back to. The file is no other writer's all the
- * same, also after a restart: the store's note stays. */
+/* A newer document came between the write and the end of its reload. Perhaps the newer one is rejected, and this one
+ * runs on. Its files may be half there: then it is not known what runs, and it is none to go back to. The file is no
+ * other writer's all the same, also after a restart: the store's note stays. */
 static void target_superseded(struct target *t)
 {
     struct document *d = t->sent.writing;
@@ -291,7 +292,7 @@ static void target_superseded(struct target *t)
     if (!loaded) {
         target_writes(t, NULL);
     } else if (d->with_files) {
-        t->runs.hash[0] = '\0';
+        t->has.hash[0] = '\0';
         t->sent.writing = NULL;
         document_unref(d);
     } else {
@@ -302,8 +303,8 @@ static void target_superseded(struct target *t)
     }
 }
 
-/* The document runs, and is watched. ran: before, perhaps amid a watch of an earlier run. Where nothing was written nothing changed,
- * which says nothing to the others. */
+/* The document runs, and is watched. ran: before, perhaps amid a watch of an earlier run. Where nothing was written
+ * nothing changed, which says nothing to the others. */
 void canary_applied(struct target *t, bool ran)
 {
     struct configuration *c = t->of;
@@ -316,7 +317,7 @@ void canary_applied(struct target *t, bool ran)
     if (t->own != NULL || (t->sent.unchanged && !unfinished && !first))
         t->watch.probation.state = PROBATION_GOOD;
     else
-        probation_begin(&t->watch.probation, cfg_content_file(t->runs.file, NULL), clock_mono_ms(),
+        probation_begin(&t->watch.probation, cfg_content_file(t->has.file, NULL), clock_mono_ms(),
                         first ? c->options.canary_time_ms : PROBATION_LEAST_MS);
 }
 
@@ -330,7 +331,7 @@ void target_concluded(void *self)
         t->sent.by_runtime = true; /* a reload came before maps have lost their lines: it has loaded all but that */
     if (t->sent.by_runtime && t->sent.files_changed)
         return; /* what runs has them not yet */
-    t->runs.unloaded = t->sent.by_runtime = false;
+    t->has.unloaded = t->sent.by_runtime = false;
     t->failed.restores = t->failed.restores && t->sent.progress == PROGRESS_RESTORING;
     if (t->sent.progress == PROGRESS_RESTORED) {
         target_keep_rejection(t);
@@ -346,7 +347,7 @@ void target_concluded(void *self)
     t->sent.progress = PROGRESS_APPLIED;
     t->sent.files_changed = false;
     timer_set(&t->of->step, 0);
-    if (t->runs.effect == CFG_EFFECT_NONE) {
+    if (t->has.effect == CFG_EFFECT_NONE) {
         target_note_document_runs(t, d);
         canary_applied(t, ran);
         if (!t->sent.unchanged) /* else another writer did, and perhaps did not load it */
@@ -374,11 +375,11 @@ static struct document *target_ran_last(const struct target *t)
 void target_keep_good(struct target *t)
 {
     const struct instance_view v = instance_view(t->in);
-    bool runs = !t->runs.unloaded && !v.dirty && v.reload != RELOAD_PENDING;
-    if (!runs && t->runs.good != NULL)
+    bool runs = !t->has.unloaded && !v.dirty && v.reload != RELOAD_PENDING;
+    if (!runs && t->has.good != NULL)
         return;
     cleanup(document_unref_ptr) struct document *d = runs ? NULL : target_ran_last(t);
-    cfg_content_hold(&t->runs.good, d != NULL ? d->content : t->runs.file);
+    cfg_content_hold(&t->has.good, d != NULL ? d->content : t->has.file);
 }
 
 /* Whether there is one to go back to. After a restart the daemon knows no more of it than what it kept, and nothing of
@@ -386,17 +387,17 @@ void target_keep_good(struct target *t)
  * would still load the other one with each commit. */
 static bool target_recall_good(struct target *t, bool latest)
 {
-    if (t->runs.good != NULL)
-        return latest || t->runs.unloaded;
+    if (t->has.good != NULL)
+        return latest || t->has.unloaded;
     cleanup(document_unref_ptr) struct document *d = target_ran_last(t);
     if (d == NULL && instance_view(t->in).behind) { /* nor of what ran, but the API does */
-        t->runs.good = cfg_content_ref(t->runs.file);
+        t->has.good = cfg_content_ref(t->has.file);
         return true;
     }
     bool there = d != NULL && target_file_means(t, d->content);
-    if (d == NULL || (latest ? there : !there && !t->runs.unloaded))
+    if (d == NULL || (latest ? there : !there && !t->has.unloaded))
         return false;
-    t->runs.good = cfg_content_ref(d->content);
+    t->has.good = cfg_content_ref(d->content);
     t->sent.files_changed = t->sent.files_changed || d->with_files;
     return true;
 }
@@ -410,7 +411,7 @@ void target_reload_failed(void *self, bool lost)
     if (lost || c->document == NULL || !target_recall_good(t, latest))
         return;
     t->failed.restores = true;
-    cfg_content_hold(&t->failed.unloadable, t->runs.file); /* what was sent last need not have been written */
+    cfg_content_hold(&t->failed.unloadable, t->has.file); /* what was sent last need not have been written */
     log_error(c->options.log, "configuration could not be loaded; the previous one is restored",
               log_str("target", target_url(t)),
               log_str("sha256", t->sent.writing != NULL ? t->sent.writing->hash
@@ -426,15 +427,15 @@ void target_reload_failed(void *self, bool lost)
     configuration_tell_why(c, CONFIGURATION_LOAD_FAILED, t, CONFIGURATION_REASON_RELOAD, &t->failed.why);
 }
 
-/* Another writer repaired the file meanwhile: what is there stays, as far as CONFIG_DRIFT lets it. A file that is behind is no
- * repair: a Data Plane API has put back the one that it loaded last, without the runtime updates since. */
+/* Another writer repaired the file meanwhile: what is there stays, as far as CONFIG_DRIFT lets it. A file that is
+ * behind is no repair: a Data Plane API has put back the one that it loaded last, without the runtime updates since. */
 void target_left_alone(struct target *t)
 {
     if (!t->failed.restores || instance_view(t->in).behind || target_may_repair(t) ||
-        cfg_content_file(t->runs.file, NULL) == NULL || target_file_means(t, t->failed.unloadable) ||
-        target_file_means(t, t->runs.good))
+        cfg_content_file(t->has.file, NULL) == NULL || target_file_means(t, t->failed.unloadable) ||
+        target_file_means(t, t->has.good))
         return;
-    t->failed.restores = t->runs.unloaded = false;
+    t->failed.restores = t->has.unloaded = false;
     target_writes(t, NULL);
     timer_set(&t->of->step, 0);
     log_warn(t->of->options.log,
@@ -456,7 +457,7 @@ void target_restored(struct target *t, const struct replaced *r)
     }
     t->failed.restores = false;
     /* Refused, it is tried again after the next reload that fails, and holds up no other document. */
-    t->runs.unloaded = refused;
+    t->has.unloaded = refused;
     if (refused) {
         log_error(c->options.log,
                   "the previous configuration cannot be restored; HAProxy runs it, and haproxy.cfg is "
@@ -474,7 +475,7 @@ bool target_take_back(struct target *t, const struct error *why)
 {
     struct document *d = t->of->document;
     struct store *store = t->of->options.store;
-    if (t->sent.unchanged || t->runs.good == NULL)
+    if (t->sent.unchanged || t->has.good == NULL)
         return false;
     t->failed.restores = true;
     t->sent.progress = PROGRESS_RESTORING;

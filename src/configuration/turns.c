@@ -92,10 +92,10 @@ bool target_is_valid(const struct target *t)
     bool is_written = d != NULL && s->asked == d && s->writing == d;
     if (s->progress == PROGRESS_VALID || is_written)
         return true;
-    /* HAProxy itself checks runtime commands, in a tenth of the time that `haproxy -c` takes, and takes all of them or none. What
-     * it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
+    /* HAProxy itself checks runtime commands, in a tenth of the time that `haproxy -c` takes, and takes all of them
+     * or none. What it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
     return s->progress == PROGRESS_NEW && s->files != FILES_NEW && !t->failed.away &&
-           (t->runs.effect != CFG_EFFECT_NONE || s->files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
+           (t->has.effect != CFG_EFFECT_NONE || s->files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
            target_by_runtime(t) && configuration_writes(t->of) && !d->trial;
 }
 
@@ -136,16 +136,17 @@ static bool canary_is_ready(const struct target *t)
     return target_is_unwritten(t) && target_is_valid(t) && !t->failed.restores;
 }
 
-/* First those that have it, from before a restart or without an answer that said so; then those that answer, and of these first those
- * that do not join. */
+/* First those that have it, from before a restart or without an answer that said so; then those that answer, and of
+ * these first those that do not join. */
 void canary_choose(struct configuration *c)
 {
     size_t count = 0;
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
         struct target_watch *w = &t->watch;
         bool has_document = t->own == NULL && target_has_document(t);
-        /* It is being written there, or was there already when another writer changed the file. Once it was watched no other one
-         * gets it before that has ended, also where it does not answer any more, which may be by this document. */
+        /* It is being written there, or was there already when another writer changed the file. Once it was watched
+         * no other one gets it before that has ended, also where it does not answer any more, which may be by this
+         * document. */
         bool written = t->sent.writing == c->document || w->written;
         bool begun = (written && !t->failed.away) || w->probation.state != PROBATION_NONE;
         w->canary = w->canary && (has_document || begun);
@@ -198,7 +199,8 @@ bool configuration_next_is_due(const struct configuration *c)
     return c->next != NULL && !configuration_keeps(c, c->next_version);
 }
 
-/* One who changes an object all the time keeps no other change from HAProxy. What is rolled back to a version is tried no more. */
+/* One who changes an object all the time keeps no other change from HAProxy. What is rolled back to a version is
+ * tried no more. */
 bool configuration_keeps(const struct configuration *c, unsigned next_version)
 {
     uint64_t now_ms = clock_mono_ms(), untried_ms = now_ms - c->tried_ms;
@@ -206,8 +208,8 @@ bool configuration_keeps(const struct configuration *c, unsigned next_version)
                !configuration_waits(c, now_ms);
     if (c->document == NULL)
         return false;
-    /* Files of one document never meet a haproxy.cfg of another: what was written with them is loaded and verified, or taken back,
-     * before the next one begins. */
+    /* Files of one document never meet a haproxy.cfg of another: what was written with them is loaded and verified,
+     * or taken back, before the next one begins. */
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
         if (t->in != NULL && target_files_half_way(t))
             return true;
@@ -219,7 +221,7 @@ bool target_files_half_way(const struct target *t)
     const struct document *d = target_document(t);
     const struct target_sent *s = &t->sent;
     /* A write without an answer that the file does not have, read after it, was not carried out. */
-    bool written = t->runs.unloaded && (!instance_view(t->in).fresh || target_file_means(t, d->content));
+    bool written = t->has.unloaded && (!instance_view(t->in).fresh || target_file_means(t, d->content));
     bool sent = s->writing == d && (s->asked == d || written);
     bool ends = s->progress == PROGRESS_WRITTEN || s->progress == PROGRESS_RESTORING ||
                 s->progress == PROGRESS_RESTORED || t->failed.restores ||
