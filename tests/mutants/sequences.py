@@ -2,6 +2,8 @@
 
 from .mutant import Mutant, room
 
+FILE = "configuration/target_file.c"
+TURNS = "configuration/turns.c"
 LOSS_LIMIT = "servers/change/loss_limit.c"
 NAMES = "servers/names.c"
 DIFF = "servers/change/diff.c"
@@ -13,7 +15,7 @@ STREAMS = (
     Mutant("the end takes out who is to serve", "servers/runtime_commands.c", "if (!stays || (row != NULL && row->admin != RUNTIME_READY))", "if (true)"),
     Mutant("the end takes out who is held by the loss limit", "servers/runtime_commands.c",
            "(want != NULL && want->state == SERVER_LIVE) ||\n                     loss_limit_delays(&s->loss_limit, line->name, clock_mono_ms(), &until_ms);", "(want != NULL && want->state == SERVER_LIVE) || (until_ms = 0, false);"),
-    Mutant("what an earlier run wrote and did not see run is applied", "configuration/target.c", "    t->unloaded = true;\n    log_warn(t->of->options.log, \"haproxy.cfg was written by", "    return;\n    log_warn(t->of->options.log, \"haproxy.cfg was written by"),
+    Mutant("what an earlier run wrote and did not see run is applied", "configuration/target.c", "    if (first && store_was_writing(", "    if (false && store_was_writing("),
     Mutant("a difference begins anew with each write", "haproxy/instance_read.c", "(r->drift == NULL || !str_eq(r->drift, what))", "true"),
     Mutant("what was written is read once its reload has ended", "haproxy/instance.c", "    if (!in->fresh) {\n",
            "    if (!in->fresh && l->reload.state != RELOAD_PENDING) {\n"),
@@ -78,30 +80,31 @@ FOUND = (
     Mutant("a file that is behind is not seen", "haproxy/dataplane/reader.c", "o->to->split = o->file_version >= 0 && o->file_version != o->to->version;", "o->to->split = false;"),
 )
 
-TARGET, RUNS = "configuration/target.c", "configuration/target_runs.c"
+TARGET = "configuration/target.c"
+RUNS = "configuration/target_runs.c"
 
 WHOLE = (
     Mutant("a document that comes back is compared with a file that is being written", TARGET, "if (writes || !instance_view(t->in).fresh)",
            "if ((false && writes) || !instance_view(t->in).fresh)"),
-    Mutant("what this run wrote is another writer's", TARGET, "!t->unloaded &&\n           store_ran(s, target_document(t), target_name(t)) && !store_was_writing(s, target_name(t))",
+    Mutant("what this run wrote is another writer's", RUNS, "!t->has.unloaded &&\n           store_ran(s, target_document(t), target_name(t)) && !store_was_writing(s, target_name(t))",
            "store_ran(s, target_document(t), target_name(t))"),
     Mutant("what was told of a document that was replaced is not known to run", RUNS,
-           "        target_runs(t, d);\n        target_runs_file_now(t);\n", "        target_runs(t, d);\n"),
+           "        target_note_document_runs(t, d);\n        target_note_file_runs(t);\n    }\n}", "        target_note_document_runs(t, d);\n    }\n}"),
     Mutant("a write that failed is taken for the one that a hand made", TARGET, "        target_not_written(t, asked);\n", "        (void)0;\n"),
-    Mutant("another HAProxy runs what the former did", RUNS, "if (other_worker && t->version", "if (false && t->version"),
-    Mutant("a document that a hand replaced before its load is a version", RUNS, "    if (t->effect == CFG_EFFECT_NONE) {", "    if (true) {"),
-    Mutant("any file is known to run", TARGET, "t->running != NULL && target_file_means(t, t->running);", "true;"),
-    Mutant("the difference is told to whatever runs", "configuration/target_runtime.c", "target_runs_file(t) ? target_difference(t) : NULL;",
+    Mutant("another HAProxy runs what the former did", TARGET, "if (other_worker && t->has.version", "if (false && t->has.version"),
+    Mutant("a document that a hand replaced before its load is a version", RUNS, "    if (t->has.effect == CFG_EFFECT_NONE) {\n        target_note", "    if (true) {\n        target_note"),
+    Mutant("any file is known to run", TARGET, "has->running != NULL && target_file_means(t, has->running);", "true;"),
+    Mutant("the difference is told to whatever runs", TARGET, "target_runs_another(t) == NULL ? target_difference(t) : NULL;",
            "target_difference(t);"),
-    Mutant("what an API puts back after a failed reload is an operator's repair", "configuration/target_restore.c", "!t->restores || instance_view(t->in).behind ||", "!t->restores ||"),
-    Mutant("what an API puts back before the failure is told is drift", "configuration/target.c", "t->progress == PROGRESS_WRITTEN && instance_view(t->in).behind)", "false)"),
+    Mutant("what an API puts back after a failed reload is an operator's repair", RUNS, "!t->failed.restores || instance_view(t->in).behind ||", "!t->failed.restores ||"),
+    Mutant("what an API puts back before the failure is told is drift", RUNS, "s->progress == PROGRESS_WRITTEN && instance_view(t->in).behind)", "false)"),
     Mutant("the entries of a map are not read back", "haproxy/dataplane/storage_run.c", "if (!map_entries_same(&is, &r->entries))", "if (false)"),
-    Mutant("a file that was edited while its API was down is known to run", "configuration/target_runtime.c", "(!v.loaded || target_is_same_version(t))",
-           "(!v.loaded || (false && target_is_same_version(t)))"),
+    Mutant("a file that was edited while its API was down is known to run", FILE, "(!v.loaded || same_version)",
+           "(!v.loaded || (false && same_version))"),
     Mutant("superseded with files, it is another writer's file", "configuration/target_runs.c",
-           "        t->writing = NULL;\n        document_unref(d);\n        return;", "        target_writes(t, NULL);\n        return;"),
-    Mutant("files that cannot go back are tried again and again", "configuration/target_files.c", " && nothing && !t->files_stay;", " && nothing;"),
-    Mutant("what is rolled back is tried to its end", "configuration/configuration.c", "next_version == 0 && untried", "untried"),
+           "        t->sent.writing = NULL;\n        document_unref(d);\n", "        target_writes(t, NULL);\n"),
+    Mutant("files that cannot go back are tried again and again", "configuration/target_files.c", " && nothing && !s->files_stay)", " && nothing)"),
+    Mutant("what is rolled back is tried to its end", TURNS, "next_version == 0 && untried", "untried"),
     Mutant("any other process is the reload that was forgotten", "haproxy/reload_confirm.c",
            "(s->other ? !s->started_since : s->tells_ends)", "(!s->other && s->tells_ends)"),
     Mutant("a process that another's reload started took the commands", "haproxy/instance_reload.c",
@@ -111,25 +114,25 @@ WHOLE = (
     Mutant("a line that was loaded in maintenance is an operator's", "servers/change/admin_states.c", " || late || again || loaded)", " || late || again)"),
     Mutant("commands go to servers that HAProxy does not run", "haproxy/instance_write.c", "reload = drift != NULL;", "(void)drift;"),
     Mutant("what runs beside its file is in sync in a dry run", "servers/decide.c", "if (!s->desired->paused && !dry_run)", "if (!s->desired->paused)"),
-    Mutant("a first HAProxy that does not answer any more is none", "configuration/canary.c",
-           " || t->probation.state != PROBATION_NONE;", " || (t->probation.state != PROBATION_NONE && !t->away);"),
+    Mutant("a first HAProxy that does not answer any more is none", TURNS,
+           " || w->probation.state != PROBATION_NONE;", " || (w->probation.state != PROBATION_NONE && !t->failed.away);"),
     Mutant("a new server whose health nobody checks is as its line says", "haproxy/drift.c", "    if (adds && is->unchecked)\n", "    if (false)\n"),
     Mutant("what is withdrawn repairs drift", "configuration/target.c", "configuration_next_is_due(c) || withdrawn)", "configuration_next_is_due(c))"),
-    Mutant("what is served amid a watch is from before it", "configuration/canary.c", "!w->asked && !watched;", "!w->asked;"),
+    Mutant("what is served amid a watch is from before it", TARGET, "!w->asked && !watched;", "!w->asked;"),
     Mutant("what went back is listed as half done", "haproxy/dataplane/storage.c", "        digest_sha256_hex(e->good, e->good_len, e->hash);\n    else", "        ;\n    else"),
-    Mutant("a file over which the API writes what could not be loaded is as wanted", "configuration/target.c", "    if (over)\n        t->effect", "    if (false)\n        t->effect"),
-    Mutant("files that went back are what runs", "configuration/target_runs.c", "    if (t->files_back)\n", "    if (false)\n"),
+    Mutant("a file over which the API writes what could not be loaded is as wanted", RUNS, "    if (over)\n        t->has.effect", "    if (false)\n        t->has.effect"),
+    Mutant("files that went back are what runs", TARGET, "    if (!s->files_back)\n        return false;", "    if (true)\n        return false;"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "    if (d->late.why == NULL)\n        local_driver_verify", "    if (false)\n        local_driver_verify"),
     Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),
     Mutant("what runs and a file from before it are one reading", "haproxy/instance_read.c", "r->read_again = other && !r->read_again && !by_daemon;", "r->read_again = false;"),
-    Mutant("a pause writes", "configuration/configuration.c", "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
-    Mutant("who has it by a hand's doing is good", "configuration/canary.c", "!unfinished && !first))", "!unfinished))"),
-    Mutant("who was written to is the first one no more", "configuration/canary.c", "(written && !t->away) ||", "false ||"),
-    Mutant("a first HAProxy whose file was edited before its load is none", "configuration/canary.c", "t->writing == t->of->document || t->written;", "t->writing == t->of->document;"),
-    Mutant("who was edited amid the watch is the first one no more", "configuration/canary.c", " || t->probation.state != PROBATION_NONE;", ";"),
-    Mutant("what an earlier daemon wrote, and nobody can load, stays", "configuration/target_restore.c",
-           "    t->good = cfg_content_ref(d->content);\n    t->files_changed", "    return false;\n    t->files_changed"),
-    Mutant("what cannot be loaded stays", "configuration/target_restore.c", "    t->restores = true;\n", "    t->restores = false;\n"),
+    Mutant("a pause writes", TURNS, "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
+    Mutant("who has it by a hand's doing is good", RUNS, "!unfinished && !first))", "!unfinished))"),
+    Mutant("who was written to is the first one no more", TURNS, "(written && !t->failed.away) ||", "false ||"),
+    Mutant("a first HAProxy whose file was edited before its load is none", TURNS, "t->sent.writing == c->document || w->written;", "t->sent.writing == c->document;"),
+    Mutant("who was edited amid the watch is the first one no more", TURNS, " || w->probation.state != PROBATION_NONE;", ";"),
+    Mutant("what an earlier daemon wrote, and nobody can load, stays", RUNS,
+           "    t->has.good = cfg_content_ref(d->content);\n    t->sent.files_changed", "    return false;\n    t->sent.files_changed"),
+    Mutant("what cannot be loaded stays", RUNS, "    t->failed.restores = true;\n    cfg_content_hold", "    t->failed.restores = false;\n    cfg_content_hold"),
 )
 
 # By the streams with another cluster; test_clusters and test_engine_clusters notice most of them, too (tests/mutants/clusters.py).
