@@ -14,7 +14,7 @@
 #include "cli/run.h"
 #include "configuration/configuration.h"
 #include "configuration/document.h"
-#include "configuration/files_folder.h"
+#include "configuration/file_source.h"
 #include "configuration/store.h"
 #include "daemon/config/config_engine.h"
 #include "daemon/targets.h"
@@ -63,8 +63,8 @@ static struct document *config_read(const char *file, const struct settings *set
     if (folder != NULL && files_folder_read(folder, &files, err) != 0)
         return NULL;
     if (buf_read_file(&text, standard_input ? "/dev/stdin" : file) == 0)
-        return document_new_of(settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS, name,
-                               buf_str(&text), text.len, NULL, folder != NULL ? &files : NULL, err);
+        return document_new(settings->local.file != NULL ? DOCUMENT_FOR_FILE : DOCUMENT_FOR_APIS, name, buf_str(&text),
+                            text.len, NULL, folder != NULL ? &files : NULL, err);
     (void)error_set(err, ERROR_INVALID, errno == EFBIG ? "%s: it is too large" : "%s: %m", name);
     return NULL;
 }
@@ -174,7 +174,7 @@ static struct store *config_open(const struct settings *settings, struct error *
 
 static void config_print_history(const struct store *s, struct page *p)
 {
-    if (store_paused(s))
+    if (store_view(s).paused)
         page_flow_line(p, INK_YELLOW, "Paused by its source: nothing is written until that ends.");
     if (store_count(s) == 0)
         page_flow_line(p, INK_PLAIN, "No configuration was applied yet.");
@@ -209,7 +209,7 @@ static int config_history(const struct run *r)
         struct yyjson_mut_val *versions = json_put_list(doc, root, "versions");
         for (size_t i = 0; i < store_count(s); i++)
             store_put_version(s, i, doc, versions);
-        json_put_bool(doc, root, "paused", store_paused(s));
+        json_put_bool(doc, root, "paused", store_view(s).paused);
         show_json(doc, &show.out);
     } else {
         config_print_history(s, &show.page);
@@ -283,7 +283,7 @@ static int config_ask(const struct run *r)
     s = config_open(r->settings, &err);
     if (s == NULL)
         return run_fail(&err, EXIT_FAILURE);
-    bool paused = store_paused(s), done = !rolls_back || store_held_number(s) == number;
+    bool paused = store_view(s).paused, done = !rolls_back || store_view(s).held == number;
     store_free(s);
     if (!done) {
         (void)error_set(&err, ERROR_INVALID, "the daemon refused it; its log says why");

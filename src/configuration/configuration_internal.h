@@ -1,5 +1,7 @@
-/* The parts of the configuration engine: what concerns all targets (configuration.c, target_list.c), and one of them (target.c,
- * target_files.c, target_restore.c, target_runs.c, target_runtime.c); what comes of it after (canary.c, rollback.c). */
+/* The parts of the configuration engine, each of which calls only those before it: haproxy.cfg of one target
+ * (target_file.c), whose turn it is (turns.c), what became of the document at one target (target_runs.c), the files
+ * beside it (target_files.c), one target's way (target.c), one document after another (succession.c), and what the
+ * daemon asks for (configuration.c). */
 #ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
 #define CONFIGURATION_CONFIGURATION_INTERNAL_H
 
@@ -18,6 +20,8 @@
 #include "haproxy/storage_foresight.h"
 #include "host/timer.h"
 #include "net/digest.h"
+
+struct cfg_line_difference;
 
 /* Where the document is with one target. */
 enum progress {
@@ -39,72 +43,98 @@ enum files_progress {
     FILES_DONE,
 };
 
+/* The document on its way to one target. Written by target_runs.c, target_files.c and target.c. */
+struct target_sent {
+    enum progress progress;
+    bool unchanged;            /* the file meant the same before: nothing was written */
+    struct cfg_content *text;  /* the document or `good`, with server lines that are not its own, as it is sent, */
+    struct cfg_edits edits;    /* printed with these */
+    struct changes changes;    /* for the running HAProxy, with the write in hand */
+    struct document *asked;    /* that the request in hand is about; NULL: the file from before, or none is */
+    struct document *writing;  /* sent to be written, and not known to run yet; NULL: none */
+    struct document *storing;  /* whose files are being stored; NULL: none */
+    enum storage_part part;    /* of it */
+    enum files_progress files; /* and these follow: */
+    bool files_changed;        /* since the last that ran: a reload is to load them */
+    bool files_met_reload;     /* one was under way when they changed first, */
+    unsigned files_loads;      /* or more than these were since: HAProxy may have loaded them */
+    bool files_stay;           /* some could not go back: that is not tried again */
+    bool files_back;           /* they went back, and HAProxy was not read since */
+    bool files_unchecked;      /* another writer may have changed them */
+    bool files_drifted;        /* another writer has */
+    bool files_missing;        /* nothing may be written, and they are not there as the document has them */
+    /* Nothing is loaded for the document: its changed files are still to be sent by runtime commands. */
+    bool by_runtime;
+    bool needs_verdict;                 /* HAProxy did not take all of its files by runtime commands */
+    struct storage_foresight foresight; /* of its files, with `foresees` */
+    uint64_t since_us;                  /* clock_mono_us of its arrival */
+};
+
+enum target_compared {
+    DIFFERENCE_UNKNOWN,
+    DIFFERENCE_NONE, /* one of them is no configuration */
+    DIFFERENCE_KNOWN,
+};
+
+/* What one target has and runs. Written by target_file.c, target_runs.c and target.c. */
+struct target_has {
+    bool read;                          /* its file was */
+    struct cfg_content *file;           /* as read last (empty: it is no configuration), */
+    int64_t version;                    /* at this one */
+    enum target_compared compared;      /* the file, with the document */
+    struct cfg_difference differs;      /* of KNOWN */
+    enum cfg_effect effect;             /* of the document, by the file that was read last */
+    struct cfg_content *running;        /* the last file that HAProxy was known to run; NULL: none yet */
+    int64_t running_version;            /* of that file */
+    bool file_runs;                     /* the one that was read last means the same */
+    bool unloaded;                      /* the file was written, and is not known to run */
+    struct cfg_content *good;           /* the file that was replaced and that HAProxy ran; NULL: nothing was */
+    char hash[DIGEST_SHA256_HEX_BYTES]; /* of the document that it ran last; "": none by this daemon */
+    int64_t since_ms;                   /* wall clock */
+};
+
+/* What went wrong at one target, and when it is tried again. Written by target_runs.c, target_files.c and target.c. */
+struct target_failed {
+    bool away;                      /* the last request had no answer that counts */
+    struct error why;               /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
+    char judge[32];                 /* the version of the HAProxy that rejected it */
+    bool restores;                  /* it could not be loaded: `good` goes back, whatever document came since, */
+    struct cfg_content *unloadable; /* instead of this file */
+    unsigned repairs;               /* of drift, since the last document */
+    uint64_t repair_after_ms;
+    struct retry retry; /* after what failed and says nothing of the document */
+    uint64_t anew_ms;   /* a new document ended the pause after a failure then; 0: none did */
+};
+
+/* What comes of the document at one target, for all of them. Written by turns.c, target_runs.c and succession.c. */
+struct target_watch {
+    bool joins;  /* it came when others had a configuration: until it does well with one, it concerns no other target */
+    bool canary; /* it gets the document before others do */
+    bool written;     /* the document was, by this run, whatever became of it */
+    bool load_failed; /* the document could not be loaded here */
+    bool reported;    /* that it does badly with it */
+    struct probation probation;
+};
+
 struct target {
     struct configuration *of;
     size_t number;
     struct instance *in;
     struct engine engine;
-    char *name;          /* what the store knows it by; NULL: its URL */
-    bool joins;          /* it came when others had a configuration: until it does well with one it is its own matter */
-    struct target *gone; /* of those that were removed, the next one */
-    enum progress progress;
-    enum files_progress files;
-    bool files_changed;                 /* since the last that ran: a reload is to load them */
-    bool files_met_reload;              /* one was under way when they changed first, */
-    unsigned files_loads;               /* or more than these were since: HAProxy may have loaded them */
-    bool files_stay;                    /* some could not go back: that is not tried again */
-    bool files_back;                    /* they went back, and HAProxy was not read since */
-    struct document *storing;           /* whose files are being stored; NULL: none */
-    enum storage_part part;             /* of it */
-    bool files_unchecked;               /* another writer may have changed them */
-    bool files_drifted;                 /* he has */
-    struct storage_foresight foresight; /* of the document's files, with `foresees` */
-    bool files_missing;                 /* nothing may be written, and they are not there as the document has them */
-    bool away;                          /* the last request about it had no answer that counts */
-    bool unchanged;                     /* the file meant the same before: nothing was written */
-    struct error why;                   /* of PROGRESS_REJECTED, DRIFTED and RESTOR.. */
-    char judge[32];                     /* the version of the HAProxy that rejected it */
-    bool read;                          /* its file was */
-    struct cfg_content *file;           /* as read last (empty: it is no configuration), */
-    int64_t version;                    /* at this one */
-    bool compared;                      /* it, and the document: */
-    bool comparable;                    /* both are configurations, and */
-    struct cfg_difference differs;
-    enum cfg_effect effect; /* of the document, by the file that was read last */
-    bool needs_verdict;     /* the document's files were sent by runtime commands, and HAProxy did not take them all */
-    struct cfg_content *sent;       /* the document or `good`, with server lines that are not its own, as it is sent, */
-    struct cfg_edits edits;         /* printed with these */
-    struct document *asked;         /* that the request in hand is about; NULL: the file from before, or none is */
-    struct document *writing;       /* sent to be written, and not known to run yet; NULL: none */
-    struct cfg_content *running;    /* the last file that HAProxy was known to run; NULL: none yet */
-    int64_t running_version;        /* of that file */
-    bool file_runs;                 /* the one that was read last means the same */
-    struct cfg_content *good;       /* the file that was replaced and that HAProxy ran; NULL: nothing was */
-    struct cfg_content *unloadable; /* with `restores`: what `good` replaces */
-    bool unloaded;                  /* the file was written, and is not known to run */
-    struct changes told;            /* to the running HAProxy with the write in hand */
-    bool tells;                     /* nothing is loaded for the document: files that changed are to be told yet */
-    bool restores;                  /* it could not be loaded: `good` goes back, whatever document came since */
-    uint64_t since_us;
-    char runs[DIGEST_SHA256_HEX_BYTES];
-    int64_t runs_since_ms;
-    unsigned repairs; /* of drift, since the last document */
-    uint64_t repair_after_ms;
-    struct document *own;       /* it gets this one while the latest is rejected, as it has none; NULL: the latest */
-    struct probation probation; /* what comes of it */
-    bool canary;                /* it gets the document before others do */
-    bool written;               /* the document was, by this run, whatever became of it */
-    bool load_failed;           /* the document could not be loaded here */
-    bool evidence_told;         /* that it does badly with it */
-    struct retry retry;         /* after what failed and says nothing of the document */
-    uint64_t anew_ms;           /* a new document ended the pause after a failure then; 0: none did */
+    char *name;           /* what the store knows it by; NULL: its URL */
+    struct target *gone;  /* of those that were removed, the next one */
+    struct document *own; /* it gets this one while the latest is rejected, as it has none; NULL: the latest */
+    struct target_sent sent;
+    struct target_has has;
+    struct target_failed failed;
+    struct target_watch watch;
 };
 
 struct configuration {
     struct configuration_options options;
     struct document *document; /* NULL: none yet */
     unsigned version;          /* of those that are kept, which a rollback brought back; 0: the source has it */
-    struct document *next;     /* what comes after it, once it is half way nowhere; NULL: nothing */
+    struct document *next;     /* what comes after it, once it is half way at no target; NULL: nothing */
     unsigned next_version;
     struct document *withdrawn;                /* the source's, which was rolled back by itself; NULL: none */
     bool canary_passed;                        /* with this document */
@@ -121,14 +151,9 @@ struct configuration {
     struct timer step;   /* what one target found concerns the others */
 };
 
-struct cfg_line_difference;
-
 #define CONFIGURATION_REASON_RELOAD "reload" /* why: HAProxy could not load it */
-
-/* target_list.c: each of them in turn, beginning with NULL; NULL: there are no more. */
-struct target *target_next(const struct configuration *c, const struct target *t);
-bool target_is_alone(const struct target *t);
-void target_list_fini(struct configuration *c);
+/* While one document comes after another: for so long the latest is tried to its end at most. */
+#define CONFIGURATION_PATIENCE_MAX_MS 60000u
 
 /* That it is to have; NULL: there is none yet. */
 static inline struct document *target_document(const struct target *t)
@@ -136,91 +161,117 @@ static inline struct document *target_document(const struct target *t)
     return t->own != NULL ? t->own : t->of->document;
 }
 
-/* target_new.c: a HAProxy that has run nothing, while the latest document is rejected. */
-void target_new_step(struct configuration *c);
-void target_new_end(struct target *t);
-bool target_may_write(const struct target *t); /* what others make of its document lets it */
+/* ---- how far it is ---- */
 
-/* Written by target.c; configuration.c gives it a document. */
-extern const struct engine_ops target_ops;
+static inline bool target_is_unwritten(const struct target *t)
+{
+    return t->sent.progress == PROGRESS_NEW || t->sent.progress == PROGRESS_VALID;
+}
+
+static inline bool target_runs_document(const struct target *t)
+{
+    return t->sent.progress == PROGRESS_APPLIED || t->sent.progress == PROGRESS_DRIFTED;
+}
+
+/* In its file, as far as no other writer has changed that. */
+static inline bool target_has_document(const struct target *t)
+{
+    return t->sent.progress == PROGRESS_WRITTEN || target_runs_document(t);
+}
+
+/* ---- target_file.c: haproxy.cfg as it was read last, and the document ---- */
+
 const char *target_url(const struct target *t);
 const char *target_name(const struct target *t); /* for the store */
-void target_set(struct target *t);               /* the document has changed */
-void target_hurry(struct target *t);             /* another one waits for its end: a pause after a failure is over */
-/* From the file that was read last to the document; NULL: one of them is none. Valid until either is another one. */
+/* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by
+ * these edits. */
+struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own,
+                                     struct cfg_edits *edits) must_check;
+/* The file that was read last means what that configuration would make of it. */
+bool target_file_means(const struct target *t, struct cfg_content *own);
+/* From the file to the document; NULL: one of them is none. Valid until either is another one. */
 const struct cfg_difference *target_difference(struct target *t);
-/* The file that was read last and what that configuration would make of it, which goes into *ret for as long as both are
- * needed. False: one of them is no configuration. */
-bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
-                 const struct cfg_file **wanted);
-/* What of it would be in the file, as it is to be sent: until the next one. */
-struct cfg_content *target_text(struct target *t, struct cfg_content *own);
-void target_line_difference(struct target *t, struct cfg_line_difference *ret);
-void target_fini(struct target *t);
-void target_compare(struct target *t); /* the document with the file that was read last */
-bool target_file_means(const struct target *t, struct cfg_content *own); /* that was read last */
-void target_keep_rejection(struct target *t);
+void target_log_lines(struct target *t);
+char *target_changes(struct target *t);         /* for a log line; allocates; NULL: nothing, or not known */
+bool target_by_runtime(const struct target *t); /* as far as is known before its files are sent */
+bool target_is_plain(const struct target *t);   /* HAProxy cannot refuse it */
+/* Why the difference from what is there may not be all that HAProxy needs; NULL: it runs what is there. Whether
+ * another writer loaded what it put there is not known; what an earlier daemon wrote, that one noted. */
+const char *target_runs_another(const struct target *t);
 
-/* target_runs.c: what HAProxy runs, verified. */
+/* ---- turns.c ---- */
+
+/* Each of them in turn, beginning with NULL; NULL: there are no more. */
+struct target *target_next(const struct configuration *c, const struct target *t);
+bool target_is_alone(const struct target *t);
+/* Tells the listener; t NULL: of no target. err NULL: none. */
+void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
+                        const struct error *err);
+/* The same with a reason, as of struct configuration_event. */
+void configuration_tell_why(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
+                            const char *reason, const struct error *err);
+bool configuration_rejected(const struct configuration *c); /* by one of them: no other gets it */
+bool configuration_writes(const struct configuration *c);   /* at all: neither a dry run nor paused */
+bool target_may_write(const struct target *t);              /* what others make of its document lets it */
+bool target_may_repair(const struct target *t);             /* what another writer changed */
+bool target_is_valid(const struct target *t);               /* or needs no verdict, as things stand */
+/* The next document comes too soon after the last. */
+bool configuration_waits(const struct configuration *c, uint64_t now_ms);
+/* The document is sent to a target, to be validated or written. reloads: the next one that does is not too soon. */
+void configuration_begin(struct configuration *c, bool reloads);
+bool canary_goes_on(const struct configuration *c); /* the others wait */
+void canary_choose(struct configuration *c);        /* who gets the document first */
+bool canary_lets(const struct target *t);           /* its turn to be written to has come */
+bool canary_waits(const struct target *t);
+uint64_t canary_due(const struct target *t); /* to be read; 0: never */
+bool canary_wants_reading(const struct target *t, uint64_t now_ms);
+bool configuration_next_is_due(const struct configuration *c); /* the next document is taken with the next step */
+/* What is under way is to be done before that version of the next document is taken. */
+bool configuration_keeps(const struct configuration *c, unsigned next_version);
+bool configuration_was_tried(const struct configuration *c);
+bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, or to where HAProxy runs with them */
+
+/* ---- target_runs.c ---- */
+
+void target_begin(struct target *t);
+void target_check(struct target *t); /* perhaps it was rejected before, or must not be there */
+void target_reject(struct target *t, const char *what, const struct error *err);
+void target_keep_rejection(struct target *t);
+void target_compare(struct target *t); /* the document with the file that was read last */
+void target_repair_later(struct target *t);
+void target_go_on(struct target *t); /* it is written, where nothing is to be written */
+void target_written(struct target *t, const struct replaced *r);
+void target_ran(struct target *t, const struct stored *s);
 void target_writes(struct target *t, struct document *d); /* NULL: it runs, or what became of it does not matter */
 void target_not_written(struct target *t, const struct document *d);
-bool target_runtime_read(void *self, bool other_worker);
-void target_reload_ended(void *self);
 void target_concluded(void *self);
-bool target_may_repair(const struct target *t); /* what another writer changed */
-void target_repair_later(struct target *t);
-
-/* target_restore.c: what was written and could not be loaded. */
+void target_runs_unknown(struct target *t);
+void canary_applied(struct target *t, bool ran);
 void target_keep_good(struct target *t); /* before the file is written */
 void target_reload_failed(void *self, bool lost);
 void target_left_alone(struct target *t); /* by the file that was read last: another writer repaired it */
 void target_restored(struct target *t, const struct replaced *r);
+/* The file from before the document goes back; false: there is none. */
+bool target_take_back(struct target *t, const struct error *why);
 
-/* target_runtime.c: without a reload. */
-bool target_by_runtime(const struct target *t);                      /* as far as is known before its files are told */
-void target_tell(struct target *t, struct replacement_request *ret); /* what the write of the document is to tell */
-bool target_is_valid(const struct target *t);                        /* or needs no verdict, as things stand */
-void target_go_on(struct target *t);                                 /* it is written, where nothing is to be written */
-int target_foresee(struct target *t, struct buf *ret, struct error *err) must_check;
-void target_ran(struct target *t, const struct stored *s);
+/* ---- target_files.c ---- */
 
-/* target_files.c: what is next for the document's files; false: nothing. */
-bool target_files_next(const struct target *t, enum storage_part *ret);
-bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, or to where HAProxy runs with them */
-void target_files_are_back(struct target *t);       /* HAProxy was read since */
+bool target_files_next(const struct target *t, enum storage_part *ret); /* false: nothing */
+/* What of it would be in the file, as it is to be sent: until the next one. */
+struct cfg_content *target_text(struct target *t, struct cfg_content *own);
 void target_store(void *self, struct storage_request *ret);
 void target_stored(void *self, const struct stored *s);
 
-/* canary.c */
-void canary_begin(struct configuration *c);         /* another document is to be applied */
-bool canary_goes_on(const struct configuration *c); /* the others wait */
-bool canary_lets(const struct target *t);           /* its turn to be written to has come */
-uint64_t canary_due(const struct target *t);        /* to be read; 0: never */
-bool canary_wants_reading(const struct target *t, uint64_t now_ms);
-void canary_served(void *self, const struct served *s, const struct error *err);
-void canary_applied(struct target *t, bool ran);
-void canary_step(struct configuration *c);
-const char *canary_evidence(const struct target *t); /* against what it runs, or what was rolled back; NULL: none */
-void canary_view(const struct target *t, struct configuration_view *ret);
+/* ---- target.c ---- */
 
-/* rollback.c */
-bool rollback_step(struct configuration *c); /* true: the document is another one now, or goes back */
-void rollback_try_again(struct configuration *c);
-void configuration_report(struct target *t, const struct error *evidence); /* and nothing else */
+extern const struct engine_ops target_ops;
+void target_set(struct target *t);   /* the document has changed */
+void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
+void target_free(struct target *t);  /* NULL is allowed */
+
+/* ---- succession.c ---- */
 
 void configuration_use(struct configuration *c, struct document *d, unsigned version);
-/* Tells the listener; t NULL: of no target. err NULL: none. */
-void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
-                        const struct error *err);
-void configuration_tell_written(const struct target *t, bool runs); /* runs: without a reload */
-bool configuration_rejected(const struct configuration *c);         /* by one of them: no other gets it */
-bool configuration_writes(const struct configuration *c);           /* at all: neither a dry run nor paused */
-/* All that answer have accepted it. */
-bool configuration_may_write(const struct configuration *c);
-/* The next document comes too soon after the last. */
-bool configuration_waits(const struct configuration *c, uint64_t now_ms);
-bool configuration_next_is_due(const struct configuration *c); /* the next document is taken with the next step */
-/* The document is sent to a target, to be validated or written. reloads: the next one that does is not too soon. */
-void configuration_begin(struct configuration *c, bool reloads);
+void succession_step(struct configuration *c);
 
 #endif

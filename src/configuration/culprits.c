@@ -56,29 +56,21 @@ static struct culprit *culprits_find(const struct culprits *c, const char *key)
     return found;
 }
 
-/* "kind NAMESPACE/name": up to the name; a last good form has the owner of its object. */
-static struct culprit_owner *culprits_owner(struct culprits *c, const char *key)
-{
-    const char *from = strrchr(key, ' '), *name = from != NULL ? from + 1 : key, *slash = strchr(name, '/');
-    size_t len = slash != NULL ? (size_t)(slash - name) : strcspn(key, "\n");
-    struct culprit_owner *found;
-    name = slash != NULL ? name : key;
-    HASH_FIND(hh, c->owners, name, len, found);
-    if (found == NULL) {
-        found = mem_alloc(sizeof(*found) + len + 1);
-        memcpy(found->name, name, len);
-        HASH_ADD(hh, c->owners, name[0], len, found);
-    }
-    return found;
-}
-
 static struct culprit *culprits_add(struct culprits *c, const char *key, uint64_t hash, enum culprit_state state)
 {
-    size_t bytes = strlen(key) + 1;
+    /* The owner of "kind NAMESPACE/name" is all up to the name; a last good form has the owner of its object. */
+    const char *from = strrchr(key, ' '), *name = from != NULL ? from + 1 : key, *slash = strchr(name, '/');
+    size_t bytes = strlen(key) + 1, len = slash != NULL ? (size_t)(slash - name) : strcspn(key, "\n");
     struct culprit *one = mem_alloc(sizeof(*one) + bytes);
     one->hash = hash;
     one->state = state;
-    one->owner = culprits_owner(c, key);
+    name = slash != NULL ? name : key;
+    HASH_FIND(hh, c->owners, name, len, one->owner);
+    if (one->owner == NULL) {
+        one->owner = mem_alloc(sizeof(*one->owner) + len + 1);
+        memcpy(one->owner->name, name, len);
+        HASH_ADD(hh, c->owners, name[0], len, one->owner);
+    }
     one->owner->objects++;
     memcpy(one->key, key, bytes);
     HASH_ADD_STR(c->all, key, one);
@@ -180,24 +172,8 @@ static void culprits_move(struct culprits *c, enum culprit_state from, enum culp
             one->state = to;
 }
 
-/* Of several owners who had none are tried first. False: all had some, or none had. */
-static bool culprits_try_clean(struct culprits *c)
-{
-    size_t clean = 0, others = 0;
-    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next) {
-        clean += is_bad(one) && !had_culprits(c, one->owner);
-        others += is_bad(one) && had_culprits(c, one->owner);
-    }
-    if (clean == 0 || others == 0)
-        return false;
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state == BAD && !had_culprits(c, one->owner))
-            one->state = TRIED;
-    return true;
-}
-
-/* Where the BAD ones that stay out end: half of them, and all of the owner whose object is the last of that half. Where these are all BAD
- * ones, that owner's alone stay. NULL: the BAD ones have one owner. */
+/* Where the BAD ones that stay out end: half of them, and all of the owner whose object is the last of that half.
+ * Where these are all BAD ones, that owner's alone stay. NULL: the BAD ones have one owner. */
 static const struct culprit_owner *culprits_owner_amid(struct culprits *c, size_t bad, bool *ret_alone)
 {
     const struct culprit_owner *amid = NULL;
@@ -218,32 +194,28 @@ static const struct culprit_owner *culprits_owner_amid(struct culprits *c, size_
     return *ret_alone && before == 0 ? NULL : amid;
 }
 
-/* Owner by owner: of those whose objects were shown last as they are now all are tried, as those before them were in more of the documents
- * that were refused. */
-static void culprits_try_owners(struct culprits *c, const struct culprit_owner *amid, bool alone)
-{
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state == BAD && (alone ? one->owner != amid : one->owner->bad > 0))
-            one->state = TRIED;
-}
-
-/* The same of one owner's objects. */
+/* Of several owners first those are tried who had no culprits; then, owner by owner, all of those whose objects were
+ * shown last as they are now, as those before them were in more of the documents that were refused; then the same of
+ * one owner's objects. */
 static void culprits_try_half(struct culprits *c, size_t bad)
 {
-    size_t stay = (bad + 1) / 2;
+    size_t stay = (bad + 1) / 2, clean = 0;
     bool alone = false;
-    if (culprits_try_clean(c))
-        return;
-    const struct culprit_owner *amid = culprits_owner_amid(c, bad, &alone);
-    if (amid != NULL) {
-        culprits_try_owners(c, amid, alone);
-        return;
-    }
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state == BAD && stay > 0)
-            stay--;
-        else if (one->state == BAD)
+    for (const struct culprit *one = c->all; one != NULL; one = one->hh.next)
+        clean += is_bad(one) && !had_culprits(c, one->owner);
+    bool by_history = clean > 0 && clean < bad;
+    const struct culprit_owner *amid = by_history ? NULL : culprits_owner_amid(c, bad, &alone);
+    for (struct culprit *one = c->all; one != NULL; one = one->hh.next) {
+        if (one->state != BAD)
+            continue;
+        bool tried = by_history              ? !had_culprits(c, one->owner)
+                     : amid != NULL && alone ? one->owner != amid
+                     : amid != NULL          ? one->owner->bad > 0
+                                             : stay == 0;
+        stay -= stay > 0;
+        if (tried)
             one->state = TRIED;
+    }
 }
 
 static void say(char **text, const char *why)
@@ -281,17 +253,8 @@ static void culprits_changed(struct culprits *c, const struct culprit *one)
     culprits_doubt(c);
 }
 
-/* As it is now it was accepted. No key of an object has a line's end. */
-static void culprits_add_former(struct culprits *c, struct culprit *of)
-{
-    cleanup(mem_free_ptr) char *key = mem_printf("%s\n", of->key);
-    of->former = culprits_add(c, key, of->hash, of->state);
-    of->former->of = of;
-    of->former->accepted = true;
-}
-
-/* What is new of one whose objects are suspected, or were refused too often, spoils no document that others wait for; nor does what is new of
- * anyone the one that is to be accepted in any case. */
+/* What is new of one whose objects are suspected, or were refused too often, spoils no document that others wait
+ * for; nor does what is new of anyone the one that is to be accepted in any case. */
 static bool has_to_wait(const struct culprits *c, const struct culprit_owner *o)
 {
     return (c->searching && (!c->confirmed || o->suspect || o->guilty)) || o->refusals.not_before_ms > c->now_ms;
@@ -308,8 +271,12 @@ bool culprits_see(struct culprits *c, const char *key, uint64_t hash)
     } else if (one->hash != hash) {
         culprits_changed(c, one);
         was_good = one->accepted && one->known;
-        if (was_good)
-            culprits_add_former(c, one);
+        if (was_good) { /* as it was until now it was accepted; no key of an object has a line's end */
+            cleanup(mem_free_ptr) char *former = mem_printf("%s\n", key);
+            one->former = culprits_add(c, former, one->hash, one->state);
+            one->former->of = one;
+            one->former->accepted = true;
+        }
         bool suspect = one->state != GOOD && (one->state != TRIED || c->searching);
         one->state = suspect || has_to_wait(c, one->owner) ? LATER : TRIED;
         one->hash = hash;
@@ -403,19 +370,8 @@ static unsigned refusals_add(struct refusals *r, uint64_t now_ms)
     return r->count;
 }
 
-static void culprits_pause(const struct culprits *c, struct culprit *one)
-{
-    unsigned count = refusals_add(&one->refusals, c->now_ms);
-    uint64_t pause_ms = count <= REFUSALS_FREE ? 0 : pause_ms_of(count - REFUSALS_FREE);
-    one->refusals.not_before_ms = c->now_ms + pause_ms;
-    cleanup(mem_free_ptr) char *why = pause_ms == 0
-                                          ? mem_strdup(c->why)
-                                          : mem_printf("%s (refused %u times: a change is tried after a pause of %u s)",
-                                                       c->why, count, (unsigned)(pause_ms / 1000));
-    say(&one->why, why);
-}
-
-/* Each ten culprits of one owner: what else of it is suspected is tried after a pause. Nothing that was served waits so. */
+/* Each ten culprits of one owner: what else of it is suspected is tried after a pause. Nothing that was served waits
+ * so. */
 static void culprits_pause_owner(const struct culprits *c, struct culprit_owner *o)
 {
     unsigned count = refusals_add(&o->refusals, c->now_ms);
@@ -432,7 +388,7 @@ static void culprits_pause_owner(const struct culprits *c, struct culprit_owner 
             one->state = LATER;
 }
 
-/* A last good form that is refused, too, is none any more. */
+/* The BAD ones are culprits. A last good form that is refused, too, is none any more. */
 static void culprits_blame(struct culprits *c)
 {
     struct culprit *one, *next;
@@ -445,31 +401,29 @@ static void culprits_blame(struct culprits *c)
         }
         one->state = OUT;
         one->accepted = false;
-        culprits_pause(c, one);
+        unsigned count = refusals_add(&one->refusals, c->now_ms);
+        uint64_t pause_ms = count <= REFUSALS_FREE ? 0 : pause_ms_of(count - REFUSALS_FREE);
+        one->refusals.not_before_ms = c->now_ms + pause_ms;
+        cleanup(mem_free_ptr) char *why =
+            pause_ms == 0 ? mem_strdup(c->why)
+                          : mem_printf("%s (refused %u times: a change is tried after a pause of %u s)", c->why, count,
+                                       (unsigned)(pause_ms / 1000));
+        say(&one->why, why);
         culprits_pause_owner(c, one->owner);
     }
 }
 
-/* Nothing was written meanwhile: what was found good is now. */
-static void culprits_end_trial(struct culprits *c)
-{
-    c->trial = c->tried_later = false;
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state == GOOD && !one->accepted) /* NOLINT(clang-analyzer-unix.Malloc) */
-            one->state = TRIED;
-}
-
 static void culprits_end_search(struct culprits *c)
 {
-    c->searching = c->confirmed = false;
+    c->searching = c->confirmed = c->trial = c->tried_later = false;
     for (struct culprit_owner *o = c->owners; o != NULL; o = o->hh.next) {
         o->guilty = false;
         o->late = 0;
     }
 }
 
-/* Nobody waits until the culprits of others are told apart; but who changes an object before each document is tried so once, or they never
- * were. False: there is nothing to be tried of those who may have none. */
+/* No owner waits until the culprits of others are told apart; but one who changes an object before each document is
+ * tried so once, or they never were. False: there is nothing to be tried of those who may have none. */
 static bool culprits_try_innocent(struct culprits *c, bool blamed)
 {
     bool any = false;
@@ -486,78 +440,40 @@ static bool culprits_try_innocent(struct culprits *c, bool blamed)
     return any;
 }
 
-/* Before one owner's culprits are told apart: who has had none, then who has none in this search. */
-static bool culprits_try_others(struct culprits *c, size_t bad)
-{
-    bool alone = false;
-    if (bad > 1 && culprits_owner_amid(c, bad, &alone) != NULL)
-        return false;
-    for (struct culprit *one = c->all; one != NULL && bad > 1; one = one->hh.next)
-        one->owner->guilty = one->owner->guilty || one->state == BAD;
-    return culprits_try_innocent(c, false) || (bad > 1 && culprits_try_innocent(c, true));
-}
-
 /* After a document was accepted: what is tried next. False: nothing is left to be tried. */
 static bool culprits_next(struct culprits *c)
 {
+    bool trial = c->trial, alone = false;
     c->step++;
     if (!c->known)
         culprits_move(c, BAD, REST);
     size_t bad = culprits_of(c, BAD);
     if (bad == 1)
         culprits_blame(c);
-    if (culprits_try_others(c, bad))
-        return c->searching = true;
-    if (bad > 1)
+    if (bad <= 1 || culprits_owner_amid(c, bad, &alone) == NULL) {
+        /* Before one owner's culprits are told apart: those who have had none, then those who have none in this
+         * search. */
+        for (struct culprit *one = c->all; one != NULL && bad > 1; one = one->hh.next)
+            one->owner->guilty = one->owner->guilty || one->state == BAD;
+        if (culprits_try_innocent(c, false) || (bad > 1 && culprits_try_innocent(c, true)))
+            return c->searching = true;
+    }
+    if (bad > 1) {
         culprits_try_half(c, bad);
-    else if (culprits_of(c, REST) > 0)
+    } else if (culprits_of(c, REST) > 0) {
         culprits_move(c, REST, TRIED);
-    else if (culprits_of(c, LATER) > 0 && !c->tried_later) {
+    } else if (culprits_of(c, LATER) > 0 && !c->tried_later) {
         c->tried_later = c->trial;
         culprits_move(c, LATER, TRIED);
     } else {
-        bool trial = c->trial;
         culprits_end_search(c);
-        culprits_end_trial(c);
+        /* Nothing was written in a trial: what was found good is now. */
+        for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+            if (one->state == GOOD && !one->accepted) /* NOLINT(clang-analyzer-unix.Malloc) */
+                one->state = TRIED;
         return trial || bad == 1; /* without it the document is another one, or it has a reason to tell */
     }
     return c->searching = true;
-}
-
-static bool culprits_accepted(struct culprits *c)
-{
-    struct culprit *one, *next;
-    for (one = c->all; one != NULL; one = one->hh.next) {
-        if (one->state == TRIED) /* of one that was in the document nothing was learnt of what it was before */
-            one->state = counts(one) ? GOOD : LATER;
-        one->accepted = one->accepted || (one->state == GOOD && !c->trial);
-    }
-    HASH_ITER (hh, c->all, one, next)
-        if (one->of != NULL && one->of->accepted)
-            culprits_remove(c, one);
-    c->confirmed = true;
-    culprits_doubt(c);
-    return culprits_next(c);
-}
-
-static void culprits_give_up(struct culprits *c)
-{
-    for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
-        if (one->state != OUT && !waits(c, one))
-            one->state = one->accepted ? GOOD : TRIED;
-    culprits_end_search(c);
-    c->trial = c->tried_later = false;
-    c->gave_up = true;
-}
-
-/* Of the TRIED ones, of which some, or which together, spoil it. */
-static void culprits_suspect(struct culprits *c, const char *why)
-{
-    if (c->confirmed)
-        culprits_move(c, BAD, REST);
-    culprits_move(c, TRIED, BAD);
-    c->known = true;
-    say(&c->why, why);
 }
 
 /* Not even the GOOD ones are accepted. What has a last good form, which is one of them, is tried after them. */
@@ -578,33 +494,6 @@ static void culprits_suspect_all(struct culprits *c, const char *why)
     say(&c->why, why);
 }
 
-static bool culprits_rejected(struct culprits *c, const struct culprits_verdict *v)
-{
-    if (c->all == NULL)
-        return false;
-    if (c->gave_up)
-        say(&c->blameless, v->why);
-    c->gave_up = false;
-    if (c->blameless != NULL && str_eq(c->blameless, v->why))
-        return false;
-    if (!c->searching)
-        c->confirmed = false;
-    c->searching = true;
-    if (culprits_of(c, TRIED) > 0) {
-        culprits_suspect(c, v->why);
-        if (c->confirmed)
-            return culprits_next(c);
-        c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);
-        return true;
-    }
-    if (v->load || culprits_of(c, GOOD) == 0) {
-        culprits_give_up(c);
-        return true;
-    }
-    culprits_suspect_all(c, v->why);
-    return true;
-}
-
 void culprits_try_again(struct culprits *c)
 {
     for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
@@ -622,6 +511,55 @@ uint64_t culprits_due_ms(const struct culprits *c)
         if (waits(c, one) && (due_ms == 0 || due_ms_of(one) < due_ms))
             due_ms = due_ms_of(one);
     return due_ms;
+}
+
+static bool culprits_accepted(struct culprits *c)
+{
+    struct culprit *one, *next;
+    for (one = c->all; one != NULL; one = one->hh.next) {
+        if (one->state == TRIED) /* of one that was in the document nothing was learnt of what it was before */
+            one->state = counts(one) ? GOOD : LATER;
+        one->accepted = one->accepted || (one->state == GOOD && !c->trial);
+    }
+    HASH_ITER (hh, c->all, one, next)
+        if (one->of != NULL && one->of->accepted)
+            culprits_remove(c, one);
+    c->confirmed = true;
+    culprits_doubt(c);
+    return culprits_next(c);
+}
+
+static bool culprits_rejected(struct culprits *c, const struct culprits_verdict *v)
+{
+    if (c->all == NULL)
+        return false;
+    if (c->gave_up)
+        say(&c->blameless, v->why);
+    c->gave_up = false;
+    if (c->blameless != NULL && str_eq(c->blameless, v->why))
+        return false;
+    if (!c->searching)
+        c->confirmed = false;
+    c->searching = true;
+    if (culprits_of(c, TRIED) > 0) { /* some of these, or all together, spoil it */
+        if (c->confirmed)
+            culprits_move(c, BAD, REST);
+        culprits_move(c, TRIED, BAD);
+        c->known = true;
+        say(&c->why, v->why);
+        if (c->confirmed)
+            return culprits_next(c);
+        c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);
+    } else if (v->load || culprits_of(c, GOOD) == 0) { /* no object is to blame */
+        for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
+            if (one->state != OUT && !waits(c, one))
+                one->state = one->accepted ? GOOD : TRIED;
+        culprits_end_search(c);
+        c->gave_up = true;
+    } else {
+        culprits_suspect_all(c, v->why);
+    }
+    return true;
 }
 
 bool culprits_judge(struct culprits *c, const struct culprits_verdict *v, uint64_t now_ms)

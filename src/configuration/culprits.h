@@ -1,6 +1,6 @@
 /*
  * Which objects HAProxy refuses a document for, where a document is made of objects and can be made without some of them. The search
- * leaves objects out, and is told what became of each document (a check): first those that changed since the last accepted one, then
+ * leaves objects out, and learns what became of each document (a check): first those that changed since the last accepted one, then
  * of these, by halves, those that spoil it. One culprit of n that changed takes at most log2(n) + 3 checks, the first refusal among
  * them; k culprits some k * (log2(n) + 1) + 2. A culprit stays out until its content is another one. Pure.
  *
@@ -15,7 +15,7 @@
  *   OUT     a culprit
  *
  * Where not even the GOOD ones alone are accepted, HAProxy or what is no object has changed: all objects are suspects. So that
- * nobody's service ends meanwhile, such documents are only to be checked, not written (culprits_trial), until the search is over. If a
+ * no service ends meanwhile, such documents are only to be checked, not written (culprits_trial), until the search is over. If a
  * document without any object is refused, too, no object is to blame, and none is left out. Nor is one where HAProxy accepted a document
  * and could not load it, unless some objects changed.
  *
@@ -47,7 +47,7 @@ struct culprits {
     bool known;     /* the BAD ones are as they were when a document with them was refused */
     size_t step;    /* of culprits_next */
     bool trial;
-    bool tried_later; /* in this trial: what changes again is tried after it, so that nobody keeps it from its end */
+    bool tried_later; /* in this trial: what changes again is tried after it, so that no object keeps it from its end */
     uint64_t now_ms;  /* of the last begin, or verdict */
     char *why;        /* the BAD ones spoil it */
     bool gave_up;     /* no object is to blame: the document of all of them is judged next, */
@@ -84,7 +84,7 @@ struct culprits_verdict {
 };
 /* What became of the document of those that are not left out. True: another one is to be made. */
 bool culprits_judge(struct culprits *c, const struct culprits_verdict *v, uint64_t now_ms);
-/* When the first one of those that wait may be tried: then the last verdict is to be told again; 0: none waits. */
+/* When the first one of those that wait may be tried: then the last verdict is to be given again; 0: none waits. */
 uint64_t culprits_due_ms(const struct culprits *c);
 
 /* Calls fn for each culprit. */

@@ -30,14 +30,8 @@ static struct cfg_content *document_content(enum document_use use, struct buf *t
     return cfg_content_take(&sent);
 }
 
-struct document *document_new(const char *origin, const char *bytes, size_t len, struct storage_files *files,
-                              struct error *err)
-{
-    return document_new_of(DOCUMENT_FOR_APIS, origin, bytes, len, NULL, files, err);
-}
-
-struct document *document_new_of(enum document_use use, const char *origin, const char *bytes, size_t len,
-                                 const char *hash, struct storage_files *files, struct error *err)
+struct document *document_new(enum document_use use, const char *origin, const char *bytes, size_t len,
+                              const char *hash, struct storage_files *files, struct error *err)
 {
     cleanup(cfg_file_fini) struct cfg_file file = {0};
     cleanup(buf_fini) struct buf text;
@@ -80,7 +74,7 @@ struct document *document_restore(enum document_use use, const char *origin, con
                                   struct storage_files *files, const char hash[DIGEST_SHA256_HEX_BYTES],
                                   struct error *err)
 {
-    struct document *d = document_new_of(use, origin, text, len, NULL, files, err);
+    struct document *d = document_new(use, origin, text, len, NULL, files, err);
     if (d == NULL)
         return NULL;
     memcpy(d->hash, hash, sizeof(d->hash));

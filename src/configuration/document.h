@@ -26,18 +26,16 @@ struct document {
     char id[DIGEST_SHA256_HEX_BYTES]; /* of bytes and files; without files it is the hash */
 };
 
-/* Checks the structure of the bytes, which are copied; files NULL: the source brings none; else they are taken over, and
- * *files is empty then. NULL with ERROR_INVALID: what, in which line, and what to do. */
-struct document *document_new(const char *origin, const char *bytes, size_t len, struct storage_files *files,
-                              struct error *err) must_check;
 enum document_use {
     DOCUMENT_FOR_APIS, /* by Data Plane APIs, which write it anew */
     DOCUMENT_FOR_FILE, /* a HAProxy's own file: byte for byte */
 };
 
-/* The same for either use; hash: of the bytes, NULL: not known. */
-struct document *document_new_of(enum document_use use, const char *origin, const char *bytes, size_t len,
-                                 const char *hash, struct storage_files *files, struct error *err) must_check;
+/* Checks the structure of the bytes, which are copied; hash: of the bytes, NULL: not known. files NULL: the source brings
+ * none; else they are taken over, and *files is empty then. NULL with ERROR_INVALID: what, in which line, and what to
+ * do. */
+struct document *document_new(enum document_use use, const char *origin, const char *bytes, size_t len,
+                              const char *hash, struct storage_files *files, struct error *err) must_check;
 /* The same of a text as it was sent before (configuration/store): hash is that of the user's bytes. */
 struct document *document_restore(enum document_use use, const char *origin, const char *text, size_t len,
                                   struct storage_files *files, const char hash[DIGEST_SHA256_HEX_BYTES],

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/dir.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "configuration/files_folder.h"
+#include "haproxy/storage_files.h"
 #include "host/path_watch.h"
 #include "host/timer.h"
 #include "net/digest.h"
@@ -22,29 +23,17 @@ struct file_source {
     void *arg;
     struct path_watch *watch;
     struct timer read;
-    bool told; /* by an event or an operator that there is something to read: nobody writes to it any more */
+    bool settled;                        /* an event or an operator says so: it is not being written to any more */
     char hash[DIGEST_SHA256_TEXT_BYTES]; /* of what was given last; "": nothing */
 };
 
 /* ---- what is watched ---- */
 
-static void file_source_walk(struct file_source *s)
-{
-    path_watch_begin(s->watch);
-    path_watch_add(s->watch, s->options.path);
-    for (int kind = 0; kind < STORAGE_KINDS && s->options.folder != NULL; kind++) {
-        cleanup(mem_free_ptr) char *any =
-            mem_printf("%s/%s/" PATH_WATCH_ANY, s->options.folder, storage_folder((enum storage_kind)kind));
-        path_watch_add(s->watch, any);
-    }
-    path_watch_end(s->watch);
-}
-
 static void file_source_on_event(void *arg, uint64_t wait_ms)
 {
     struct file_source *s = arg;
     timer_set_sooner(&s->read, wait_ms);
-    s->told = s->told || wait_ms == 0;
+    s->settled = s->settled || wait_ms == 0;
 }
 
 /* ---- what is read ---- */
@@ -61,18 +50,10 @@ static int file_source_read_all(int fd, struct buf *out)
     return (int)n;
 }
 
-/* A moment ago: whoever does may not be done. */
-static bool file_source_was_written_to(const struct stat *st)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t age_ms = ((int64_t)now.tv_sec - st->st_mtim.tv_sec) * 1000 + (now.tv_nsec - st->st_mtim.tv_nsec) / 1000000;
-    return age_ms >= 0 && age_ms < PATH_WATCH_SETTLE_MS;
-}
-
 static int file_source_load(const struct file_source *s, struct buf *out, bool *ret_fresh, struct error *err)
 {
-    struct stat st;
+    struct stat st = {0};
+    struct timespec now;
     int fd = open(s->options.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), status = 0;
     if (fd < 0)
         return error_set(err, ERROR_INVALID, "cannot open %s: %m", s->options.path);
@@ -82,19 +63,13 @@ static int file_source_load(const struct file_source *s, struct buf *out, bool *
         status = errno == EFBIG ? error_set(err, ERROR_INVALID, "%s: more than %zu bytes, which are not taken",
                                             s->options.path, s->options.max_bytes)
                                 : error_set(err, ERROR_INVALID, "cannot read %s: %m", s->options.path);
-    *ret_fresh = fstat(fd, &st) == 0 && file_source_was_written_to(&st);
+    /* Where it was written to a moment ago, its writer may not be done. */
+    clock_gettime(CLOCK_REALTIME, &now);
+    bool known = fstat(fd, &st) == 0;
+    int64_t age_ms = ((int64_t)now.tv_sec - st.st_mtim.tv_sec) * 1000 + (now.tv_nsec - st.st_mtim.tv_nsec) / 1000000;
+    *ret_fresh = known && age_ms >= 0 && age_ms < PATH_WATCH_SETTLE_MS;
     close(fd);
     return status;
-}
-
-static void file_source_hash(const struct buf *text, const struct storage_files *files,
-                             char of_text[DIGEST_SHA256_HEX_BYTES], char ret[DIGEST_SHA256_TEXT_BYTES])
-{
-    char of_files[DIGEST_SHA256_HEX_BYTES];
-    digest_sha256_hex(buf_str(text), text->len, of_text);
-    storage_files_hash(files, of_files);
-    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
-    digest_sha256(both, strlen(both), ret);
 }
 
 static void file_source_read(void *arg)
@@ -103,16 +78,24 @@ static void file_source_read(void *arg)
     struct error err = {0};
     cleanup(buf_fini) struct buf text;
     cleanup(storage_files_fini) struct storage_files files = {0};
-    char of_text[DIGEST_SHA256_HEX_BYTES], hash[DIGEST_SHA256_TEXT_BYTES];
-    bool told = s->told, fresh = false;
-    s->told = false;
+    char of_text[DIGEST_SHA256_HEX_BYTES], of_files[DIGEST_SHA256_HEX_BYTES], hash[DIGEST_SHA256_TEXT_BYTES];
+    bool settled = s->settled, fresh = false;
+    s->settled = false;
     buf_init_secret(&text, s->options.max_bytes);
-    if (!s->options.once)
-        file_source_walk(s);
+    if (!s->options.once) {
+        path_watch_begin(s->watch);
+        path_watch_add(s->watch, s->options.path);
+        for (int kind = 0; kind < STORAGE_KINDS && s->options.folder != NULL; kind++) {
+            cleanup(mem_free_ptr) char *any =
+                mem_printf("%s/%s/" PATH_WATCH_ANY, s->options.folder, storage_folder((enum storage_kind)kind));
+            path_watch_add(s->watch, any);
+        }
+        path_watch_end(s->watch);
+    }
     if (s->options.reread_ms > 0 && !s->options.once)
         timer_set(&s->read, s->options.reread_ms);
     int status = file_source_load(s, &text, &fresh, &err);
-    if (fresh && !told) { /* read by chance amid a write, half of it may be a configuration, too */
+    if (fresh && !settled) { /* read by chance amid a write, half of it may be a configuration, too */
         timer_set_sooner(&s->read, PATH_WATCH_SETTLE_MS);
         return;
     }
@@ -121,11 +104,67 @@ static void file_source_read(void *arg)
         s->callbacks.failed(s->arg, &err);
         return;
     }
-    file_source_hash(&text, &files, of_text, hash);
+    digest_sha256_hex(buf_str(&text), text.len, of_text);
+    storage_files_hash(&files, of_files);
+    cleanup(mem_free_ptr) char *both = mem_printf("%s %s", of_text, of_files);
+    digest_sha256(both, strlen(both), hash);
     if (str_eq(hash, s->hash))
         return;
     memcpy(s->hash, hash, sizeof(hash));
     s->callbacks.changed(s->arg, buf_str(&text), text.len, of_text, s->options.folder != NULL ? &files : NULL);
+}
+
+/* ---- the folder of further files ---- */
+
+static int files_folder_take(const char *folder, const char *file, enum storage_kind kind, const char *name,
+                             struct storage_files *ret, struct error *err)
+{
+    struct stat st;
+    cleanup(buf_fini) struct buf bytes;
+    buf_init_secret(&bytes, STORAGE_FILE_MAX_BYTES + 1);
+    if (stat(file, &st) != 0)
+        return error_set(err, ERROR_INVALID, "cannot open %s: %m", file);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, ERROR_INVALID, "%s is no regular file", file);
+    if (buf_read_file(&bytes, file) != 0)
+        return error_set(err, ERROR_INVALID, errno == EFBIG ? "cannot read %s: it is too large" : "cannot read %s: %m",
+                         file);
+    if (storage_files_add(ret, kind, name, buf_str(&bytes), bytes.len, err) != 0)
+        return error_prefix(err, "%s", folder);
+    return 0;
+}
+
+static int files_folder_read_kind(const char *path, enum storage_kind kind, struct storage_files *ret,
+                                  struct error *err)
+{
+    cleanup(mem_free_ptr) char *folder = mem_printf("%s/%s", path, storage_folder(kind));
+    cleanup(dir_close_ptr) DIR *d = opendir(folder);
+    if (d == NULL && errno == ENOENT)
+        return 0;
+    if (d == NULL)
+        return error_set(err, ERROR_INVALID, "cannot open %s: %m", folder);
+    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] == '.')
+            continue;
+        cleanup(mem_free_ptr) char *file = mem_printf("%s/%s", folder, e->d_name);
+        if (files_folder_take(path, file, kind, e->d_name, ret, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int files_folder_read(const char *path, struct storage_files *ret, struct error *err)
+{
+    cleanup(dir_close_ptr) DIR *d = opendir(path);
+    if (d == NULL) /* as of a volume that is not mounted: that says nothing of the files in it */
+        return error_set(err, ERROR_INVALID, "cannot open %s: %m", path);
+    for (int kind = 0; kind < STORAGE_KINDS; kind++) {
+        if (files_folder_read_kind(path, (enum storage_kind)kind, ret, err) != 0) {
+            storage_files_fini(ret);
+            return -1;
+        }
+    }
+    return 0;
 }
 
 /* ---- life ---- */
@@ -164,6 +203,6 @@ void file_source_poke(void *source)
 {
     struct file_source *s = source;
     s->hash[0] = '\0';
-    s->told = true;
+    s->settled = true;
     timer_set(&s->read, 0);
 }

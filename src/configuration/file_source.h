@@ -21,7 +21,7 @@ struct file_source_callbacks {
 
 struct file_source_options {
     const char *path;   /* absolute; borrowed */
-    const char *folder; /* of further files (configuration/files_folder), as above, and followed with it; NULL: none */
+    const char *folder; /* of further files, as of files_folder_read, and followed with it; NULL: none */
     size_t max_bytes;
     uint64_t reread_ms; /* on a file system that has no events; 0: never */
     bool once;          /* it is not followed: read at the start, and when it is poked */
@@ -35,5 +35,9 @@ struct file_source *file_source_new(struct event_base *base, const struct file_s
 void file_source_free(void *source); /* NULL is allowed */
 void file_source_start(void *source);
 void file_source_poke(void *source); /* reads it now */
+
+/* The files of a configuration from a folder: maps/NAME, certs/NAME, files/NAME. What begins with a dot is none of
+ * them; a kind without its folder has none. ERROR_INVALID names what is wrong, and *ret is empty then. */
+int files_folder_read(const char *path, struct storage_files *ret, struct error *err) must_check;
 
 #endif

@@ -53,24 +53,17 @@ static const struct cfg_file_line *keep_next(const struct keep_backend *b, const
     return NULL;
 }
 
-/* What a conditional decides is not known, and lines at the end of the section might be in one. */
-static int keep_check_conditionals(const struct cfg_file_section *s, struct error *err)
+static int keep_check_section(const struct keep_backend *b, const struct cfg_file_section *s, struct cfg_line *words,
+                              struct error *err)
 {
-    for (const struct cfg_file_line *line = s->line; line < s->lines + s->line_count; line++)
-        if (line->conditional)
+    /* What a conditional decides is not known, and lines at the end of the section might be in one. */
+    for (const struct cfg_file_line *l = s->line; l < s->lines + s->line_count; l++)
+        if (l->conditional)
             return error_set(
                 err, ERROR_INVALID,
                 "line %u: a conditional (.if) decides about a line of %s %.*s, whose servers are kept: leave "
                 "it out of that section",
-                line->number, s->kind, NAME_SHOWN, s->name);
-    return 0;
-}
-
-static int keep_check_section(const struct keep_backend *b, const struct cfg_file_section *s, struct cfg_line *words,
-                              struct error *err)
-{
-    if (keep_check_conditionals(s, err) != 0)
-        return -1;
+                l->number, s->kind, NAME_SHOWN, s->name);
     struct text_list lines = {.between = ", ", .max = LINES_SHOWN};
     const struct cfg_file_line *line;
     for (size_t at = 0; (line = keep_next(b, s, words, &at)) != NULL;)
@@ -110,8 +103,8 @@ int keep_check(const struct cfg_file *document, const struct keep_rules *rules, 
     return 0;
 }
 
-static void keep_edits(const struct cfg_file *text, const struct cfg_file *now, const struct keep_rules *rules,
-                       struct cfg_edits *ret)
+void keep_print(const struct cfg_file *text, const struct cfg_file *now, const struct keep_rules *rules,
+                struct cfg_edits *ret_edits, struct buf *out)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     cfg_line_init(&words);
@@ -122,19 +115,13 @@ static void keep_edits(const struct cfg_file *text, const struct cfg_file *now, 
         if (b == NULL)
             continue;
         for (size_t at = 0; (line = keep_next(b, s, &words, &at)) != NULL;)
-            cfg_edits_add(ret, line->number, CFG_EDIT_REMOVE, NULL, 0);
+            cfg_edits_add(ret_edits, line->number, CFG_EDIT_REMOVE, NULL, 0);
         for (size_t k = 0; k < now->section_count; k++) {
             if (keep_find(rules, &now->sections[k]) != b)
                 continue;
             for (size_t at = 0; (line = keep_next(b, &now->sections[k], &words, &at)) != NULL;)
-                cfg_edits_add(ret, last->number, CFG_EDIT_INSERT, line->text, line->len);
+                cfg_edits_add(ret_edits, last->number, CFG_EDIT_INSERT, line->text, line->len);
         }
     }
-}
-
-void keep_print(const struct cfg_file *text, const struct cfg_file *now, const struct keep_rules *rules,
-                struct cfg_edits *ret_edits, struct buf *out)
-{
-    keep_edits(text, now, rules, ret_edits);
     cfg_file_print(text, ret_edits, NULL, out);
 }

@@ -46,16 +46,6 @@ void load_balancer_print(const struct load_balancer *l, struct buf *out)
     json_write(doc, false, out);
 }
 
-static int load_balancer_get_state(const char *text, enum load_balancer_state *ret, struct error *err)
-{
-    for (unsigned i = 0; i < LOAD_BALANCER_STATES; i++)
-        if (text != NULL && str_eq(text, names[i])) {
-            *ret = (enum load_balancer_state)i;
-            return 0;
-        }
-    return error_set(err, ERROR_INVALID, "\"state\" is unknown");
-}
-
 static int load_balancer_get_haproxies(yyjson_val *root, struct load_balancer *l, struct error *err)
 {
     yyjson_val *list, *one;
@@ -85,11 +75,18 @@ static int load_balancer_get(yyjson_val *root, struct load_balancer *l, struct e
         json_get_line(root, "reason", TEXT_MAX_BYTES, &reason, err) != 0 ||
         json_get_bool(root, "accepted", false, &l->accepted, err) != 0 ||
         json_get_line(root, "refused", TEXT_MAX_BYTES, &refused, err) != 0 ||
-        json_get_line(root, "since", RFC3339_BYTES, &since, err) != 0 ||
-        load_balancer_get_state(state, &l->state, err) != 0 || load_balancer_get_haproxies(root, l, err) != 0)
+        json_get_line(root, "since", RFC3339_BYTES, &since, err) != 0)
+        return -1;
+    unsigned i = 0;
+    while (i < LOAD_BALANCER_STATES && (state == NULL || !str_eq(state, names[i])))
+        i++;
+    if (i == LOAD_BALANCER_STATES)
+        return error_set(err, ERROR_INVALID, "\"state\" is unknown");
+    if (load_balancer_get_haproxies(root, l, err) != 0)
         return -1;
     if (since != NULL && rfc3339_parse(since, &since_us) != 0)
         return error_set(err, ERROR_INVALID, "\"since\" is no time");
+    l->state = (enum load_balancer_state)i;
     l->name = mem_strdup(name != NULL ? name : "");
     l->reason = mem_strdup(reason != NULL ? reason : "");
     l->refused = mem_strdup(refused != NULL ? refused : "");

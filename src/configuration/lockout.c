@@ -10,16 +10,8 @@
 #define SHOWN 5
 #define NAME_SHOWN 64
 
-/* A line that counts: of which kind of section, and how it is known. */
-struct lockout_kind {
-    const char *section;
-    bool (*is)(const struct cfg_line *l, const char *what);
-};
-
-static bool lockout_is_user(const struct cfg_line *l, const char *name)
-{
-    return str_eq(cfg_word(l, 0), "user") && str_eq(cfg_word(l, 1), name);
-}
+/* A line that counts. */
+enum lockout_kind { LOCKOUT_USER, LOCKOUT_SOCKET, LOCKOUT_PROGRAM, LOCKOUT_KEYWORD };
 
 /* "/run/a.sock" of "unix@/run/a.sock"; NULL: no unix socket with a path. */
 static const char *lockout_path(const char *address)
@@ -28,12 +20,25 @@ static const char *lockout_path(const char *address)
     return path[0] == '/' ? path : NULL;
 }
 
-/* path NULL: any. */
-static bool lockout_is_socket(const struct cfg_line *l, const char *path)
+/* what: the user's name; the socket's path, NULL: any; a part of the program's command; the keyword. */
+static bool lockout_is(enum lockout_kind kind, const struct cfg_line *l, const char *what)
 {
-    const char *own = lockout_path(cfg_word(l, 2));
-    return str_eq(cfg_word(l, 0), "stats") && str_eq(cfg_word(l, 1), "socket") && own != NULL &&
-           (path == NULL || str_eq(own, path));
+    const char *first = cfg_word(l, 0), *path = lockout_path(cfg_word(l, 2));
+    bool has = false;
+    switch (kind) {
+    case LOCKOUT_USER:
+        return str_eq(first, "user") && str_eq(cfg_word(l, 1), what);
+    case LOCKOUT_SOCKET:
+        return str_eq(first, "stats") && str_eq(cfg_word(l, 1), "socket") && path != NULL &&
+               (what == NULL || str_eq(path, what));
+    case LOCKOUT_PROGRAM:
+        for (size_t i = 1; i < l->count; i++)
+            has = has || strstr(cfg_word(l, i), what) != NULL;
+        return has && str_eq(first, "command");
+    case LOCKOUT_KEYWORD:
+        return str_eq(first, what);
+    }
+    return false;
 }
 
 static bool lockout_is_admin(const struct cfg_line *l)
@@ -44,42 +49,30 @@ static bool lockout_is_admin(const struct cfg_line *l)
     return false;
 }
 
-static bool lockout_is_program(const struct cfg_line *l, const char *program)
-{
-    bool runs = false;
-    for (size_t i = 1; i < l->count; i++)
-        runs = runs || strstr(cfg_word(l, i), program) != NULL;
-    return runs && str_eq(cfg_word(l, 0), "command");
-}
-
-static bool lockout_is_keyword(const struct cfg_line *l, const char *word)
-{
-    return str_eq(cfg_word(l, 0), word);
-}
-
-static const struct lockout_kind users = {"userlist", lockout_is_user}, sockets = {"global", lockout_is_socket},
-                                 programs = {"program", lockout_is_program}, keywords = {"global", lockout_is_keyword};
-
 /* Its words are in `words` then. NULL: it has none. */
-static const struct cfg_file_line *lockout_find_in(const struct cfg_file_section *s, const struct lockout_kind *k,
+static const struct cfg_file_line *lockout_find_in(const struct cfg_file_section *s, enum lockout_kind kind,
                                                    const char *what, struct cfg_line *words)
 {
-    for (size_t i = 0; i < s->line_count && str_eq(s->kind, k->section); i++) {
+    static const char *const sections[] = {[LOCKOUT_USER] = "userlist",
+                                           [LOCKOUT_SOCKET] = "global",
+                                           [LOCKOUT_PROGRAM] = "program",
+                                           [LOCKOUT_KEYWORD] = "global"};
+    for (size_t i = 0; i < s->line_count && str_eq(s->kind, sections[kind]); i++) {
         cfg_line_split(words, s->lines[i].text, s->lines[i].len);
-        if (k->is(words, what))
+        if (lockout_is(kind, words, what))
             return &s->lines[i];
     }
     return NULL;
 }
 
 /* name NULL: of any section of the kind. */
-static const struct cfg_file_line *lockout_find(const struct cfg_file *f, const char *name,
-                                                const struct lockout_kind *k, const char *what, struct cfg_line *words)
+static const struct cfg_file_line *lockout_find(const struct cfg_file *f, const char *name, enum lockout_kind kind,
+                                                const char *what, struct cfg_line *words)
 {
     const struct cfg_file_line *line = NULL;
     for (size_t i = 0; i < f->section_count && line == NULL; i++)
         if (name == NULL || str_eq(f->sections[i].name, name))
-            line = lockout_find_in(&f->sections[i], k, what, words);
+            line = lockout_find_in(&f->sections[i], kind, what, words);
     return line;
 }
 
@@ -101,9 +94,9 @@ static void lockout_check_users(const struct cfg_file *is, const struct cfg_file
     const char *user = login->user;
     for (size_t i = 0; i < is->section_count; i++) {
         const struct cfg_file_section *s = &is->sections[i];
-        const struct cfg_file_line *line = lockout_find_in(s, &users, user, words);
+        const struct cfg_file_line *line = lockout_find_in(s, LOCKOUT_USER, user, words);
         bool other = line == NULL || lockout_has_other_password(words, login->password);
-        bool there = line == NULL || lockout_find(wanted, s->name, &users, user, words) != NULL;
+        bool there = line == NULL || lockout_find(wanted, s->name, LOCKOUT_USER, user, words) != NULL;
         bool refused = !other && there && lockout_has_other_password(words, login->password);
         if ((!there || refused) && text_list_next(missing))
             buf_printf(&missing->text, "userlist %.*s with user %.*s%s (line %u)", NAME_SHOWN, s->name, NAME_SHOWN,
@@ -114,22 +107,22 @@ static void lockout_check_users(const struct cfg_file *is, const struct cfg_file
 static void lockout_check_socket(const struct cfg_file *is, const struct cfg_file *wanted, struct cfg_line *words,
                                  struct text_list *missing)
 {
-    const struct cfg_file_line *line = lockout_find(is, NULL, &sockets, NULL, words);
+    const struct cfg_file_line *line = lockout_find(is, NULL, LOCKOUT_SOCKET, NULL, words);
     if (line == NULL)
         return;
     cleanup(mem_free_ptr) char *path = mem_strdup(lockout_path(cfg_word(words, 2)));
-    bool admin = lockout_is_admin(words), there = lockout_find(wanted, NULL, &sockets, path, words) != NULL;
+    bool admin = lockout_is_admin(words), there = lockout_find(wanted, NULL, LOCKOUT_SOCKET, path, words) != NULL;
     if (there && (!admin || lockout_is_admin(words)))
         return;
     if (text_list_next(missing))
         buf_printf(&missing->text, "stats socket %s%s (line %u)", path, admin ? " with level admin" : "", line->number);
 }
 
-static void lockout_check_line(const struct cfg_file *is, const struct cfg_file *wanted, const struct lockout_kind *k,
+static void lockout_check_line(const struct cfg_file *is, const struct cfg_file *wanted, enum lockout_kind kind,
                                const char *what, const char *called, struct cfg_line *words, struct text_list *missing)
 {
-    const struct cfg_file_line *line = lockout_find(is, NULL, k, what, words);
-    if (line != NULL && lockout_find(wanted, NULL, k, what, words) == NULL && text_list_next(missing))
+    const struct cfg_file_line *line = lockout_find(is, NULL, kind, what, words);
+    if (line != NULL && lockout_find(wanted, NULL, kind, what, words) == NULL && text_list_next(missing))
         buf_printf(&missing->text, "%s (line %u)", called, line->number);
 }
 
@@ -142,9 +135,9 @@ int lockout_check(const struct cfg_file *is, const struct cfg_file *wanted, cons
     if (login->user != NULL)
         lockout_check_users(is, wanted, login, &words, &missing);
     lockout_check_socket(is, wanted, &words, &missing);
-    lockout_check_line(is, wanted, &programs, "dataplaneapi", "the program section that runs the Data Plane API",
+    lockout_check_line(is, wanted, LOCKOUT_PROGRAM, "dataplaneapi", "the program section that runs the Data Plane API",
                        &words, &missing);
-    lockout_check_line(is, wanted, &keywords, "master-worker", "master-worker in global", &words, &missing);
+    lockout_check_line(is, wanted, LOCKOUT_KEYWORD, "master-worker", "master-worker in global", &words, &missing);
     cleanup(mem_free_ptr) char *list = text_list_take(&missing);
     if (list == NULL)
         return 0;

@@ -19,7 +19,7 @@ struct lockout_login {
  *   the first unix socket of `stats socket`, which is the API's way to HAProxy, with its level admin
  *   a `program` that runs the API
  *   `master-worker`, by which HAProxy can be reloaded
- * ERROR_INVALID: what of it the document lacks, and what to do. */
+ * ERROR_INVALID: which of these the document lacks, and what to do. */
 int lockout_check(const struct cfg_file *is, const struct cfg_file *wanted, const struct lockout_login *login,
                   struct error *err) must_check;
 

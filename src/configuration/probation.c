@@ -11,8 +11,9 @@
 #define CHANGES_MAX 2
 #define MISSING_MAX 2
 #define NONE_UP_MAX 4
-#define SETTLE_MS 1000         /* after our own reload, which was verified */
-#define OTHERS_RELOAD_MS 10000 /* a Data Plane API puts off the reload of what somebody wrote, by 5 s by default */
+#define SETTLE_MS 1000 /* after the daemon's own reload, which was verified */
+#define OTHERS_RELOAD_MS \
+    10000 /* a Data Plane API puts off the reload of what another client wrote, by 5 s by default */
 #define NAMES_SHOWN 5
 
 const char *probation_reason_name(enum probation_reason r)
@@ -32,26 +33,9 @@ static void probation_items_fini(struct probation_items *items)
     *items = (struct probation_items){0};
 }
 
-static void probation_expect(struct probation_items *items, const struct promised_names *names,
-                             bool (*counts)(const struct probation *w, const char *name), const struct probation *w)
+static void probation_items_add(struct probation_items *items, const char *name)
 {
-    probation_items_fini(items);
-    items->list = mem_array(names->count, sizeof(items->list[0]));
-    for (size_t i = 0; i < names->count; i++)
-        if (counts(w, names->list[i]))
-            items->list[items->count++] = (struct probation_item){.name = mem_strdup(names->list[i])};
-}
-
-/* Somebody stopped it before. */
-static bool probation_expects_listener(const struct probation *w, const char *name)
-{
-    const struct served_proxy *before = served_find(&w->baseline.frontends, name);
-    return before == NULL || before->open;
-}
-
-static bool probation_expects_backend(const struct probation *w, const char *name)
-{
-    return served_up(&w->baseline, name) > 0;
+    items->list[items->count++] = (struct probation_item){.name = mem_strdup(name)};
 }
 
 /* ---- from outside ---- */
@@ -112,8 +96,16 @@ void probation_begin(struct probation *w, const struct cfg_file *file, uint64_t 
     if (file == NULL)
         return;
     promised_init(&p, file);
-    probation_expect(&w->listeners, &p.listeners, probation_expects_listener, w);
-    probation_expect(&w->backends, &p.backends, probation_expects_backend, w);
+    w->listeners.list = mem_array(p.listeners.count, sizeof(w->listeners.list[0]));
+    for (size_t i = 0; i < p.listeners.count; i++) {
+        const struct served_proxy *before = served_find(&w->baseline.frontends, p.listeners.list[i]);
+        if (before == NULL || before->open) /* else it was stopped before */
+            probation_items_add(&w->listeners, p.listeners.list[i]);
+    }
+    w->backends.list = mem_array(p.backends.count, sizeof(w->backends.list[0]));
+    for (size_t i = 0; i < p.backends.count; i++)
+        if (served_up(&w->baseline, p.backends.list[i]) > 0)
+            probation_items_add(&w->backends, p.backends.list[i]);
     promised_fini(&p);
 }
 
@@ -124,34 +116,24 @@ uint64_t probation_due(const struct probation *w)
 
 /* ---- a reading ---- */
 
-static void probation_bad(struct probation *w, enum probation_reason reason)
-{
-    w->state = PROBATION_BAD;
-    w->reason = reason;
-}
-
-/* Until when another process is one that somebody asked for. */
-static void probation_settle(struct probation_worker *k, const struct served *s, unsigned reloads, uint64_t now_ms)
-{
-    bool written = k->version >= 0 && s->version >= 0 && k->version != s->version;
-    uint64_t until_ms = written ? now_ms + OTHERS_RELOAD_MS : reloads != k->reloads ? now_ms + SETTLE_MS : 0;
-    if (k->settled_ms < until_ms)
-        k->settled_ms = until_ms;
-}
-
 static void probation_read_worker(struct probation *w, const struct served *s, unsigned reloads, uint64_t now_ms)
 {
     struct probation_worker *k = &w->worker;
     bool known = k->pid != 0, other = s->pid != k->pid || s->uptime_s < k->uptime_s, gap = k->gap;
     k->gap = false;
-    if (known)
-        probation_settle(k, s, reloads, now_ms);
+    if (known) { /* until when another process is one that a writer asked for */
+        bool written = k->version >= 0 && s->version >= 0 && k->version != s->version;
+        uint64_t until_ms = written ? now_ms + OTHERS_RELOAD_MS : reloads != k->reloads ? now_ms + SETTLE_MS : 0;
+        if (k->settled_ms < until_ms)
+            k->settled_ms = until_ms;
+    }
     if (known && s->pid == k->before && now_ms >= k->settled_ms)
         return; /* for a moment it answers beside the new one */
     if (known && other && now_ms >= k->settled_ms && (++k->changes >= CHANGES_MAX || gap)) {
         (void)error_set(&w->evidence, ERROR_INVALID, "HAProxy's process %lld is gone, and %lld answers",
                         (long long)k->pid, (long long)s->pid);
-        probation_bad(w, PROBATION_WORKER);
+        w->state = PROBATION_BAD;
+        w->reason = PROBATION_WORKER;
         return;
     }
     probation_note_worker(w, s, reloads);
@@ -171,7 +153,8 @@ static void probation_read_listeners(struct probation *w, const struct served *s
     if (list == NULL)
         return;
     (void)error_set(&w->evidence, ERROR_INVALID, "HAProxy takes no connections for: %s", list);
-    probation_bad(w, PROBATION_LISTENER);
+    w->state = PROBATION_BAD;
+    w->reason = PROBATION_LISTENER;
 }
 
 static void probation_read_backends(struct probation *w, const struct served *s, uint64_t now_ms)
@@ -195,20 +178,14 @@ bool probation_is_to_judge(const struct probation *w)
 }
 
 /* What is on its way to be evidence is waited for. */
-static bool probation_is_clear(const struct probation *w)
-{
-    for (size_t i = 0; i < w->listeners.count; i++)
-        if (w->listeners.list[i].bad > 0)
-            return false;
-    for (size_t i = 0; i < w->backends.count; i++)
-        if (w->backends.list[i].bad > 0 && !w->backends.list[i].judged)
-            return false;
-    return true;
-}
-
 static void probation_end_in_time(struct probation *w, uint64_t now_ms)
 {
-    if (w->state == PROBATION_GOES_ON && now_ms - w->since_ms >= w->time_ms && probation_is_clear(w))
+    bool clear = true;
+    for (size_t i = 0; i < w->listeners.count; i++)
+        clear = clear && w->listeners.list[i].bad == 0;
+    for (size_t i = 0; i < w->backends.count; i++)
+        clear = clear && (w->backends.list[i].bad == 0 || w->backends.list[i].judged);
+    if (w->state == PROBATION_GOES_ON && now_ms - w->since_ms >= w->time_ms && clear)
         w->state = PROBATION_GOOD;
 }
 
@@ -225,7 +202,8 @@ void probation_read(struct probation *w, const struct served *s, unsigned reload
     w->worker.gap = w->worker.gap || !s->answers;
     if (w->silent >= SILENT_MAX) {
         (void)error_set(&w->evidence, ERROR_INVALID, "HAProxy does not answer any more");
-        probation_bad(w, PROBATION_WORKER);
+        w->state = PROBATION_BAD;
+        w->reason = PROBATION_WORKER;
     }
     if (!s->answers)
         return;
@@ -261,7 +239,7 @@ void probation_judge(struct probation *w, bool (*elsewhere)(const void *arg, con
         if (!item->lost || item->judged)
             continue;
         item->judged = true;
-        struct text_list *l = elsewhere(arg, item->name) ? &both : &here;
+        struct text_list *l = elsewhere == NULL || elsewhere(arg, item->name) ? &both : &here;
         if (text_list_next(l))
             buf_printf(&l->text, "%s (%u before)", item->name, served_up(&w->baseline, item->name));
     }
@@ -272,5 +250,6 @@ void probation_judge(struct probation *w, bool (*elsewhere)(const void *arg, con
     if (lost == NULL)
         return;
     (void)error_set(&w->evidence, ERROR_INVALID, "backends have no server that is up any more: %s", lost);
-    probation_bad(w, PROBATION_BACKEND);
+    w->state = PROBATION_BAD;
+    w->reason = PROBATION_BACKEND;
 }

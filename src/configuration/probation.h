@@ -95,7 +95,7 @@ void probation_forget(struct probation *w); /* all is well: the next one has a b
 bool probation_has_none(const struct probation *w, const char *backend);
 /* Backends were lost that the owner has not been asked about. */
 bool probation_is_to_judge(const struct probation *w);
-/* Asks about each whether it is lost elsewhere, too. Those that are not make it PROBATION_BAD; of the others *ret_elsewhere
+/* Asks about each whether it is lost elsewhere, too (NULL: all are). Those that are not make it PROBATION_BAD; of the others *ret_elsewhere
  * (kind NONE: there are none) names them. */
 void probation_judge(struct probation *w, bool (*elsewhere)(const void *arg, const char *backend), const void *arg,
                      struct error *ret_elsewhere);

@@ -43,14 +43,6 @@ static bool promised_is_disabled(const struct cfg_file_section *s)
     return false;
 }
 
-static bool promised_listens(const struct cfg_file_section *s)
-{
-    for (size_t i = 0; i < s->line_count; i++)
-        if (promised_begins(&s->lines[i], "bind"))
-            return true;
-    return false;
-}
-
 static bool promised_serves(const struct cfg_file_section *s, struct cfg_line *words)
 {
     for (size_t i = 0; i < s->line_count; i++) {
@@ -68,18 +60,6 @@ static bool promised_serves(const struct cfg_file_section *s, struct cfg_line *w
     return false;
 }
 
-static void promised_section(struct promised *p, const struct cfg_file_section *s, struct cfg_line *words)
-{
-    bool both = str_eq(s->kind, "listen");
-    bool front = both || str_eq(s->kind, "frontend"), back = both || str_eq(s->kind, "backend");
-    if ((!front && !back) || strchr(s->name, '$') != NULL || promised_is_disabled(s))
-        return;
-    if (front && promised_listens(s))
-        promised_add(&p->listeners, s->name);
-    if (back && promised_serves(s, words))
-        promised_add(&p->backends, s->name);
-}
-
 void promised_init(struct promised *p, const struct cfg_file *f)
 {
     size_t depth = 0, at = 0;
@@ -88,15 +68,25 @@ void promised_init(struct promised *p, const struct cfg_file *f)
     *p = (struct promised){0};
     for (size_t i = 0; i < f->line_count; i++) {
         const struct cfg_file_line *line = &f->lines[i];
-        if (at < f->section_count && f->sections[at].line->number == line->number) {
-            if (depth == 0)
-                promised_section(p, &f->sections[at], &words);
-            at++;
-        } else if (promised_begins(line, ".if")) {
-            depth++;
-        } else if (promised_begins(line, ".endif") && depth > 0) {
-            depth--;
+        const struct cfg_file_section *s = at < f->section_count ? &f->sections[at] : NULL;
+        if (s == NULL || s->line->number != line->number) {
+            if (promised_begins(line, ".if"))
+                depth++;
+            else if (promised_begins(line, ".endif") && depth > 0)
+                depth--;
+            continue;
         }
+        at++;
+        bool both = str_eq(s->kind, "listen");
+        bool front = both || str_eq(s->kind, "frontend"), back = both || str_eq(s->kind, "backend"), binds = false;
+        if (depth > 0 || (!front && !back) || strchr(s->name, '$') != NULL || promised_is_disabled(s))
+            continue;
+        for (size_t k = 0; k < s->line_count; k++)
+            binds = binds || promised_begins(&s->lines[k], "bind");
+        if (front && binds)
+            promised_add(&p->listeners, s->name);
+        if (back && promised_serves(s, &words))
+            promised_add(&p->backends, s->name);
     }
 }
 

@@ -11,7 +11,7 @@ struct promised_names {
     size_t count, room;
 };
 
-/* What is disabled, by itself or by its defaults section, is left out, and what stands between .if and .endif: nobody but
+/* What is disabled, by itself or by its defaults section, is left out, and what stands between .if and .endif: only
  * HAProxy knows whether it is there. Names with a variable in them are left out, too. */
 struct promised {
     struct promised_names listeners; /* frontend and listen sections with a `bind` */

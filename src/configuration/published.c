@@ -126,19 +126,6 @@ static int get_parts(yyjson_val *obj, size_t len, struct published_parts *ret, s
     return 0;
 }
 
-static int get_file(yyjson_val *obj, struct published_file *f, struct error *err)
-{
-    const char *kind, *name;
-    if (json_is_object(obj, "a file", err) != 0 || json_need_string(obj, "kind", &kind, err) != 0 ||
-        json_need_string(obj, "name", &name, err) != 0 || get_hash(obj, "sha256", f->hash, err) != 0 ||
-        get_len(obj, STORAGE_FILE_MAX_BYTES, &f->len, err) != 0)
-        return -1;
-    if (!storage_kind_of(kind, &f->kind) || f->kind == STORAGE_CERTIFICATE)
-        return error_set(err, ERROR_INVALID, "\"kind\" of %s is unknown", name);
-    f->name = mem_strdup(name);
-    return 0;
-}
-
 static int get_files(yyjson_val *root, struct published_manifest *m, size_t *ret_bytes, struct error *err)
 {
     yyjson_val *list, *one;
@@ -150,9 +137,17 @@ static int get_files(yyjson_val *root, struct published_manifest *m, size_t *ret
         return error_set(err, ERROR_INVALID, "\"files\" has %zu entries", yyjson_arr_size(list));
     m->list = mem_array(yyjson_arr_size(list), sizeof(m->list[0]));
     yyjson_arr_foreach (list, i, count, one) {
-        if (get_file(one, &m->list[m->file_count], err) != 0)
+        struct published_file *f = &m->list[m->file_count];
+        const char *kind, *name;
+        if (json_is_object(one, "a file", err) != 0 || json_need_string(one, "kind", &kind, err) != 0 ||
+            json_need_string(one, "name", &name, err) != 0 || get_hash(one, "sha256", f->hash, err) != 0 ||
+            get_len(one, STORAGE_FILE_MAX_BYTES, &f->len, err) != 0)
             return -1;
-        *ret_bytes += m->list[m->file_count++].len;
+        if (!storage_kind_of(kind, &f->kind) || f->kind == STORAGE_CERTIFICATE)
+            return error_set(err, ERROR_INVALID, "\"kind\" of %s is unknown", name);
+        f->name = mem_strdup(name);
+        m->file_count++;
+        *ret_bytes += f->len;
     }
     return 0;
 }
@@ -285,23 +280,6 @@ static int refuse_key(const char *what, const char *bytes, size_t len, struct er
                      "%s has a private key: keys are never published, they lie on the load balancers", what);
 }
 
-static int publication_add(struct publication *p, const struct storage_file *f, struct error *err)
-{
-    struct published_manifest *m = &p->manifest;
-    if (f->kind == STORAGE_CERTIFICATE) {
-        m->certificates[m->certificate_count++] = mem_strdup(f->name);
-        return 0;
-    }
-    cleanup(mem_free_ptr) char *what = mem_printf("%s/%s", storage_folder(f->kind), f->name);
-    if (refuse_key(what, f->bytes, f->len, err) != 0)
-        return -1;
-    struct published_file *to = &m->list[m->file_count++];
-    *to = (struct published_file){.kind = f->kind, .name = mem_strdup(f->name), .len = f->len};
-    memcpy(to->hash, f->hash, sizeof(to->hash));
-    buf_addn(&p->files, f->bytes, f->len);
-    return 0;
-}
-
 static int publication_fill(struct publication *p, struct error *err)
 {
     struct published_manifest *m = &p->manifest;
@@ -310,9 +288,20 @@ static int publication_fill(struct publication *p, struct error *err)
         return -1;
     m->list = mem_array(d->files.count, sizeof(m->list[0]));
     m->certificates = mem_array(d->files.count, sizeof(m->certificates[0]));
-    for (size_t i = 0; i < d->files.count; i++)
-        if (publication_add(p, &d->files.list[i], err) != 0)
+    for (size_t i = 0; i < d->files.count; i++) {
+        const struct storage_file *f = &d->files.list[i];
+        if (f->kind == STORAGE_CERTIFICATE) {
+            m->certificates[m->certificate_count++] = mem_strdup(f->name);
+            continue;
+        }
+        cleanup(mem_free_ptr) char *what = mem_printf("%s/%s", storage_folder(f->kind), f->name);
+        if (refuse_key(what, f->bytes, f->len, err) != 0)
             return -1;
+        struct published_file *to = &m->list[m->file_count++];
+        *to = (struct published_file){.kind = f->kind, .name = mem_strdup(f->name), .len = f->len};
+        memcpy(to->hash, f->hash, sizeof(to->hash));
+        buf_addn(&p->files, f->bytes, f->len);
+    }
     m->len = d->content->len;
     memcpy(m->hash, d->text_hash, sizeof(m->hash));
     parts_cut(&m->text, d->content->text, d->content->len);

@@ -35,14 +35,6 @@ void retry_init(struct retry *r, unsigned seed)
     *r = (struct retry){.seed = seed};
 }
 
-/* Each twice as long as the one before, less up to a quarter: several daemons are not to come at one moment. */
-static uint64_t retry_pause(struct retry *r, unsigned number)
-{
-    uint64_t limit = backoff_limit_ms(FIRST_MS, LONGEST_MS, number);
-    uint64_t wait = limit - limit / 4 * (uint64_t)rand_r(&r->seed) / RAND_MAX;
-    return wait > FIRST_MS ? wait : FIRST_MS;
-}
-
 void retry_failed(struct retry *r, const struct error *err, int64_t retry_after_ms, uint64_t now_ms)
 {
     enum retry_class class = retry_class_of(err);
@@ -50,7 +42,10 @@ void retry_failed(struct retry *r, const struct error *err, int64_t retry_after_
     unsigned at_once = class == RETRY_CONFLICT ? CONFLICTS_AT_ONCE : silent ? 1 : 0;
     r->attempts = r->class == class ? r->attempts : 0;
     bool first = r->attempts < at_once;
-    uint64_t wait = retry_pause(r, first ? 0 : r->attempts - at_once);
+    /* Each twice as long as the one before, less up to a quarter: several daemons are not to come at one moment. */
+    uint64_t limit = backoff_limit_ms(FIRST_MS, LONGEST_MS, first ? 0 : r->attempts - at_once);
+    uint64_t wait = limit - limit / 4 * (uint64_t)rand_r(&r->seed) / RAND_MAX;
+    wait = wait > FIRST_MS ? wait : FIRST_MS;
     r->ordered = retry_after_ms >= 0;
     if (r->ordered && (uint64_t)retry_after_ms > wait)
         wait = (uint64_t)retry_after_ms;

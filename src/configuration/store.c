@@ -35,7 +35,7 @@ struct store_refusal {
 
 struct store {
     char *folder; /* NULL: memory only */
-    int fd, lock; /* -1: none; lock -1: it is only looked at */
+    int fd, lock; /* -1: none; lock -1: it is only read */
     bool taken;
     const struct log *log;
     struct log_limit trouble;
@@ -60,15 +60,6 @@ static void store_trouble(struct store *s)
     if (log_limit_pass_message(&s->trouble, clock_mono_ms(), why, &held_back))
         log_warn(s->log, "cannot write to STATE_DIR; the history of configurations is lost at the next restart",
                  log_str("error", why));
-}
-
-static void store_put_refusal(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct store_refusal *r)
-{
-    struct yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_text(doc, obj, "sha256", r->hash);
-    json_put_text(doc, obj, "target", r->url);
-    json_put_text(doc, obj, "haproxy", r->haproxy);
-    json_put_text(doc, obj, "message", r->message);
 }
 
 void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *doc, struct yyjson_mut_val *list)
@@ -96,8 +87,14 @@ static void store_save(struct store *s)
     for (size_t i = 0; i < s->count; i++)
         store_put_version(s, i, doc, versions);
     struct yyjson_mut_val *rejections = json_put_list(doc, root, "rejections");
-    for (size_t i = 0; i < s->refusal_count; i++)
-        store_put_refusal(doc, rejections, &s->refusals[i]);
+    for (size_t i = 0; i < s->refusal_count; i++) {
+        const struct store_refusal *r = &s->refusals[i];
+        struct yyjson_mut_val *obj = json_add_object(doc, rejections);
+        json_put_text(doc, obj, "sha256", r->hash);
+        json_put_text(doc, obj, "target", r->url);
+        json_put_text(doc, obj, "haproxy", r->haproxy);
+        json_put_text(doc, obj, "message", r->message);
+    }
     if (s->held != 0) {
         struct yyjson_mut_val *held = json_put_object(doc, root, "rolled_back");
         json_put_text(doc, held, "from", s->held_from);
@@ -119,6 +116,15 @@ static void store_save(struct store *s)
 }
 
 /* ---- reading it ---- */
+
+/* NULL: it is not kept. */
+static const struct store_entry *store_find(const struct store *s, unsigned number)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->entries[i].v.number == number)
+            return &s->entries[i];
+    return NULL;
+}
 
 static bool store_has_target(const struct store_version *v, const char *url)
 {
@@ -186,6 +192,15 @@ static int store_get_version(struct store *s, yyjson_val *obj, struct error *err
     return store_get_targets(obj, "targets", &s->entries[s->count - 1].v, err);
 }
 
+static void store_add_refusal(struct store *s, const char *hash, const char *url, const char *haproxy,
+                              const char *message)
+{
+    s->refusals[s->refusal_count++] = (struct store_refusal){.hash = mem_strdup(hash),
+                                                             .url = mem_strdup(url),
+                                                             .haproxy = mem_strdup(haproxy),
+                                                             .message = mem_strdup(message)};
+}
+
 static int store_get_refusal(struct store *s, yyjson_val *obj, struct error *err)
 {
     const char *hash, *url, *haproxy, *message;
@@ -193,10 +208,7 @@ static int store_get_refusal(struct store *s, yyjson_val *obj, struct error *err
         json_get_string(obj, "haproxy", &haproxy, err) != 0 || json_get_string(obj, "message", &message, err) != 0)
         return -1;
     if (s->refusal_count < STORE_REJECTIONS)
-        s->refusals[s->refusal_count++] = (struct store_refusal){.hash = mem_strdup(hash),
-                                                                 .url = mem_strdup(url),
-                                                                 .haproxy = mem_strdup(haproxy),
-                                                                 .message = mem_strdup(message)};
+        store_add_refusal(s, hash, url, haproxy, message);
     return 0;
 }
 
@@ -213,34 +225,30 @@ static int store_get_list(struct store *s, yyjson_val *root, const char *key,
     return 0;
 }
 
-static int store_get_held(struct store *s, yyjson_val *root, struct error *err)
+/* What is neither a version nor a rejection. */
+static int store_get_rest(struct store *s, yyjson_val *root, struct error *err)
 {
     yyjson_val *held;
     const char *from, *why;
     int64_t number;
     if (json_get_object(root, "rolled_back", &held, err) != 0)
         return -1;
-    if (held == NULL)
-        return 0;
-    if (json_need_string(held, "from", &from, err) != 0 ||
-        json_get_int(held, "to", 1, UINT32_MAX, 0, &number, err) != 0 || json_get_string(held, "why", &why, err) != 0)
-        return -1;
-    s->held_from = mem_strdup(from);
-    s->held_why = str_empty(why) ? NULL : mem_strdup(why);
-    s->held = (unsigned)number;
-    return 0;
-}
-
-/* Who knows of none wrote what was not watched: what ran last ran well as far as is known. */
-static int store_get_proven(struct store *s, yyjson_val *root, struct error *err)
-{
-    int64_t number;
+    if (held != NULL) {
+        if (json_need_string(held, "from", &from, err) != 0 ||
+            json_get_int(held, "to", 1, UINT32_MAX, 0, &number, err) != 0 ||
+            json_get_string(held, "why", &why, err) != 0)
+            return -1;
+        s->held_from = mem_strdup(from);
+        s->held_why = str_empty(why) ? NULL : mem_strdup(why);
+        s->held = (unsigned)number;
+    }
+    /* A daemon that noted none watched nothing: what ran last ran well as far as is known. */
     if (json_get_int(root, "proven", 0, UINT32_MAX, s->count > 0 ? s->entries[0].v.number : 0, &number, err) != 0)
         return -1;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->entries[i].v.number == (unsigned)number)
-            s->proven = (unsigned)number;
-    return 0;
+    s->proven = store_find(s, (unsigned)number) != NULL ? (unsigned)number : 0;
+    if (store_get_targets(root, "writing", &s->writing, err) != 0)
+        return -1;
+    return json_get_bool(root, "paused", false, &s->paused, err);
 }
 
 static void store_load(struct store *s)
@@ -258,9 +266,7 @@ static void store_load(struct store *s)
         cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(text.data, text.len, 0, "it", &err);
         if (json_object_of(doc, "it", &root, &err) == 0 &&
             store_get_list(s, root, "versions", store_get_version, &err) == 0 &&
-            store_get_list(s, root, "rejections", store_get_refusal, &err) == 0 && store_get_held(s, root, &err) == 0 &&
-            store_get_proven(s, root, &err) == 0 && store_get_targets(root, "writing", &s->writing, &err) == 0 &&
-            json_get_bool(root, "paused", false, &s->paused, &err) == 0)
+            store_get_list(s, root, "rejections", store_get_refusal, &err) == 0 && store_get_rest(s, root, &err) == 0)
             return;
     }
     log_warn(s->log, "the history of configurations cannot be read completely; the rest is dropped",
@@ -308,23 +314,19 @@ const struct store_version *store_latest(const struct store *s, const char *url)
     return NULL;
 }
 
-static void store_drop_oldest(struct store *s)
-{
-    size_t at = s->count - 1;
-    at -= s->entries[at].v.number == s->proven;
-    if (s->taken)
-        store_content_remove(s->fd, s->entries[at].v.number);
-    store_entry_fini(&s->entries[at]);
-    memmove(&s->entries[at], &s->entries[at + 1], (--s->count - at) * sizeof(s->entries[0]));
-}
-
 static void store_add_version(struct store *s, struct document *d)
 {
-    if (s->count == STORE_VERSIONS)
-        store_drop_oldest(s);
+    if (s->count == STORE_VERSIONS) { /* the oldest goes, but for the one that is gone back to */
+        size_t oldest = s->count - 1;
+        oldest -= s->entries[oldest].v.number == s->proven;
+        if (s->taken)
+            store_content_remove(s->fd, s->entries[oldest].v.number);
+        store_entry_fini(&s->entries[oldest]);
+        memmove(&s->entries[oldest], &s->entries[oldest + 1], (--s->count - oldest) * sizeof(s->entries[0]));
+    }
     memmove(&s->entries[1], &s->entries[0], s->count * sizeof(s->entries[0]));
     struct store_entry *e = &s->entries[0];
-    *e = (struct store_entry){.v = {.number = s->last_number + 1,
+    *e = (struct store_entry){.v = {.number = ++s->last_number,
                                     .origin = mem_strdup(d->origin),
                                     .applied_ms = (int64_t)clock_wall_ms(),
                                     .bytes = d->content->len,
@@ -333,7 +335,6 @@ static void store_add_version(struct store *s, struct document *d)
     memcpy(e->v.id, d->id, sizeof(e->v.id));
     memcpy(e->text_hash, d->text_hash, sizeof(e->text_hash));
     s->count++;
-    s->last_number = e->v.number;
     if (s->taken && store_content_put(s->fd, e->v.number, d) == 0)
         return;
     if (s->taken)
@@ -365,22 +366,21 @@ void store_taken_back(struct store *s, const char *id, const char *url)
 void store_prove(struct store *s, const char *id)
 {
     for (size_t i = 0; i < s->count; i++) {
-        if (!str_eq(s->entries[i].v.id, id))
+        const struct store_version *v = &s->entries[i].v;
+        if (!str_eq(v->id, id))
             continue;
-        bool news = s->proven != s->entries[i].v.number;
-        s->proven = s->entries[i].v.number;
-        if (news)
-            store_save(s);
+        if (s->proven == v->number)
+            return;
+        s->proven = v->number;
+        store_save(s);
         return;
     }
 }
 
 bool store_is_proven(const struct store *s, const char *id)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->entries[i].v.number == s->proven)
-            return str_eq(s->entries[i].v.id, id);
-    return false;
+    const struct store_entry *e = store_find(s, s->proven);
+    return e != NULL && str_eq(e->v.id, id);
 }
 
 bool store_is_rejected(const struct store *s, const char *id)
@@ -403,10 +403,7 @@ unsigned store_good(const struct store *s, const char *id)
 
 struct document *store_document(const struct store *s, unsigned number, struct error *err)
 {
-    const struct store_entry *e = NULL;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->entries[i].v.number == number)
-            e = &s->entries[i];
+    const struct store_entry *e = store_find(s, number);
     if (e == NULL) {
         (void)error_set(err, ERROR_INVALID, "there is no version %u; `config history` lists those that are kept",
                         number);
@@ -437,10 +434,7 @@ void store_reject(struct store *s, const char *hash, const char *url, const char
         return;
     if (s->refusal_count == STORE_REJECTIONS)
         store_drop_refusal(s, 0);
-    s->refusals[s->refusal_count++] = (struct store_refusal){.hash = mem_strdup(hash),
-                                                             .url = mem_strdup(url),
-                                                             .haproxy = mem_strdup(haproxy),
-                                                             .message = mem_strdup(message)};
+    store_add_refusal(s, hash, url, haproxy, message);
     store_save(s);
 }
 
@@ -454,13 +448,18 @@ const char *store_rejection(const struct store *s, const char *hash, const char 
     return NULL;
 }
 
-void store_forget_rejections(struct store *s, const char *hash, const char *url)
+static bool store_drop_refusals(struct store *s, const char *hash, const char *url)
 {
     size_t before = s->refusal_count;
     for (size_t i = s->refusal_count; i-- > 0;)
         if ((hash == NULL || str_eq(s->refusals[i].hash, hash)) && str_eq(s->refusals[i].url, url))
             store_drop_refusal(s, i);
-    if (s->refusal_count != before)
+    return s->refusal_count != before;
+}
+
+void store_forget_rejections(struct store *s, const char *hash, const char *url)
+{
+    if (store_drop_refusals(s, hash, url))
         store_save(s);
 }
 
@@ -487,13 +486,7 @@ void store_forget_target(struct store *s, const char *url)
     bool any = store_version_forget(&s->writing, url);
     for (size_t i = 0; i < s->count; i++)
         any = store_version_forget(&s->entries[i].v, url) || any;
-    for (size_t i = s->refusal_count; i-- > 0;) {
-        if (!str_eq(s->refusals[i].url, url))
-            continue;
-        store_drop_refusal(s, i);
-        any = true;
-    }
-    if (any)
+    if (store_drop_refusals(s, NULL, url) || any)
         store_save(s);
 }
 
@@ -505,11 +498,6 @@ void store_pause(struct store *s, bool paused)
         return;
     s->paused = paused;
     store_save(s);
-}
-
-bool store_paused(const struct store *s)
-{
-    return s->paused;
 }
 
 /* ---- a rollback ---- */
@@ -536,16 +524,6 @@ unsigned store_held(const struct store *s, const char *from_hash)
     return s->held != 0 && str_eq(s->held_from, from_hash) ? s->held : 0;
 }
 
-unsigned store_held_number(const struct store *s)
-{
-    return s->held;
-}
-
-const char *store_held_why(const struct store *s)
-{
-    return s->held_why;
-}
-
 void store_release(struct store *s)
 {
     if (s->held == 0)
@@ -555,19 +533,6 @@ void store_release(struct store *s)
 }
 
 /* ---- life ---- */
-
-static int store_open(struct store *s, bool writes, struct error *err)
-{
-    if (writes && mkdir(s->folder, 0700) != 0 && errno != EEXIST)
-        return error_set(err, ERROR_FATAL, "STATE_DIR: %s: cannot be made: %m", s->folder);
-    s->fd = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->fd < 0)
-        return error_set(err, ERROR_FATAL, "STATE_DIR: %s: %m", s->folder);
-    if (!writes)
-        return 0;
-    s->lock = openat(s->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return s->lock >= 0 ? 0 : error_set(err, ERROR_FATAL, "STATE_DIR: %s/lock: cannot be written: %m", s->folder);
-}
 
 /* As store_open would, which makes what is missing. */
 int store_check(const char *folder, struct error *err)
@@ -590,28 +555,36 @@ int store_check(const char *folder, struct error *err)
                : error_set(err, ERROR_FATAL, "STATE_DIR: %s: cannot be written: %m", lock);
 }
 
-static struct store *store_of(const char *folder, bool writes, const struct log *log, struct error *err)
+static struct store *store_open(const char *folder, bool writes, const struct log *log, struct error *err)
 {
     struct store *s = mem_alloc(sizeof(*s));
+    int status = 0;
     *s =
         (struct store){.folder = mem_strdup(folder), .fd = -1, .lock = -1, .log = log, .trouble = {.period_ms = 60000}};
-    if (folder != NULL && store_open(s, writes, err) != 0) {
-        store_free(s);
-        return NULL;
-    }
-    if (folder != NULL && !writes)
+    if (folder == NULL)
+        return s;
+    if (writes && mkdir(folder, 0700) != 0 && errno != EEXIST)
+        status = error_set(err, ERROR_FATAL, "STATE_DIR: %s: cannot be made: %m", folder);
+    else if ((s->fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        status = error_set(err, ERROR_FATAL, "STATE_DIR: %s: %m", folder);
+    else if (!writes)
         store_load(s);
-    return s;
+    else if ((s->lock = openat(s->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
+        status = error_set(err, ERROR_FATAL, "STATE_DIR: %s/lock: cannot be written: %m", folder);
+    if (status == 0)
+        return s;
+    store_free(s);
+    return NULL;
 }
 
 struct store *store_new(const char *folder, const struct log *log, struct error *err)
 {
-    return store_of(folder, true, log, err);
+    return store_open(folder, true, log, err);
 }
 
 struct store *store_read(const char *folder, const struct log *log, struct error *err)
 {
-    return store_of(folder, false, log, err);
+    return store_open(folder, false, log, err);
 }
 
 static void store_forget(struct store *s)
@@ -645,14 +618,10 @@ void store_give_back(struct store *s)
     s->taken = false;
 }
 
-bool store_is_kept(const struct store *s)
+struct store_view store_view(const struct store *s)
 {
-    return s->lock >= 0;
-}
-
-int store_folder_fd(const struct store *s)
-{
-    return s->lock >= 0 ? s->fd : -1;
+    return (struct store_view){
+        .folder_fd = s->lock >= 0 ? s->fd : -1, .paused = s->paused, .held = s->held, .held_why = s->held_why};
 }
 
 void store_use(struct store *s, enum document_use use)

@@ -50,8 +50,13 @@ void store_give_back(struct store *s);
 void store_free(struct store *s);                       /* NULL is allowed */
 void store_use(struct store *s, enum document_use use); /* what its versions are read for; by default for APIs */
 
-bool store_is_kept(const struct store *s);  /* over a restart */
-int store_folder_fd(const struct store *s); /* that it writes to (for host/sandbox); -1: none */
+struct store_view {
+    int folder_fd;        /* that it writes to (for host/sandbox), and is kept in over a restart; -1: none */
+    bool paused;          /* its source says so: for commands that read what is kept */
+    unsigned held;        /* the version of a rollback; 0: none */
+    const char *held_why; /* the daemon did it by itself; NULL: none, or an operator did */
+};
+struct store_view store_view(const struct store *s); /* borrowed until it changes */
 
 /* ---- versions; 0 is the latest */
 
@@ -92,18 +97,13 @@ void store_forget_rejections(struct store *s, const char *hash, const char *url)
 /* A HAProxy that there will not be any more: what ran there, and what it rejected. */
 void store_forget_target(struct store *s, const char *url);
 
-/* ---- whether its source pauses it, for commands that read what is kept */
-
 void store_pause(struct store *s, bool paused);
-bool store_paused(const struct store *s);
 
 /* ---- a rollback, which holds until the source has something else */
 
 /* why: the daemon does so by itself; NULL: an operator. */
 void store_hold(struct store *s, const char *from_hash, unsigned number, const char *why);
 unsigned store_held(const struct store *s, const char *from_hash); /* 0: none for that document */
-unsigned store_held_number(const struct store *s);                 /* 0: none */
-const char *store_held_why(const struct store *s);                 /* NULL: none, or an operator */
 void store_release(struct store *s);
 
 #endif

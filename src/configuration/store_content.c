@@ -27,27 +27,21 @@ static void store_content_name(char ret[NAME_BYTES], unsigned number, size_t whi
     snprintf(ret, NAME_BYTES, "version-%u%s", number, suffixes[which]);
 }
 
-static int store_content_write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno != EINTR)
-            return -1;
-        if (n > 0) {
-            bytes += n;
-            len -= (size_t)n;
-        }
-    }
-    return 0;
-}
-
 int store_content_write(int fd, const char *name, const char *bytes, size_t len)
 {
     static const char new_name[] = "new";
-    int to = openat(fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int to = openat(fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), failed = 0;
     if (to < 0)
         return -1;
-    int failed = store_content_write_all(to, bytes, len) != 0 || fdatasync(to) != 0 ? errno : 0;
+    while (len > 0 && failed == 0) {
+        ssize_t n = write(to, bytes, len);
+        if (n < 0 && errno != EINTR)
+            failed = errno;
+        bytes += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    if (failed == 0 && fdatasync(to) != 0)
+        failed = errno;
     if (close(to) != 0 && failed == 0)
         failed = errno;
     if (failed == 0 && renameat(fd, new_name, fd, name) == 0) {
@@ -101,34 +95,29 @@ void store_content_remove(int fd, unsigned number)
     }
 }
 
-static int store_content_get_file(struct storage_files *files, yyjson_val *obj, struct error *err)
-{
-    const char *kind, *name, *text;
-    enum storage_kind of;
-    size_t len;
-    if (json_is_object(obj, "a file", err) != 0 || json_need_string(obj, "kind", &kind, err) != 0 ||
-        json_need_string(obj, "name", &name, err) != 0 || json_get_string(obj, "base64", &text, err) != 0)
-        return -1;
-    if (!storage_kind_of(kind, &of))
-        return error_set(err, ERROR_INVALID, "\"kind\" of %s is unknown", name);
-    char *bytes = base64_decode(text, &len);
-    if (bytes == NULL)
-        return error_set(err, ERROR_INVALID, "\"base64\" of %s is none", name);
-    int status = storage_files_add(files, of, name, bytes, len, err);
-    mem_wiping_free(bytes);
-    return status;
-}
-
 static int store_content_get_files(const struct buf *text, struct storage_files *files, struct error *err)
 {
     yyjson_val *root, *list, *one;
-    size_t i, count;
+    size_t i, count, len;
     cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(text), text->len, 0, "it", err);
     if (json_object_of(doc, "it", &root, err) != 0 || json_get_array(root, "files", &list, err) != 0)
         return -1;
-    yyjson_arr_foreach (list, i, count, one)
-        if (store_content_get_file(files, one, err) != 0)
+    yyjson_arr_foreach (list, i, count, one) {
+        const char *kind, *name, *base64;
+        enum storage_kind of;
+        if (json_is_object(one, "a file", err) != 0 || json_need_string(one, "kind", &kind, err) != 0 ||
+            json_need_string(one, "name", &name, err) != 0 || json_get_string(one, "base64", &base64, err) != 0)
             return -1;
+        if (!storage_kind_of(kind, &of))
+            return error_set(err, ERROR_INVALID, "\"kind\" of %s is unknown", name);
+        char *bytes = base64_decode(base64, &len);
+        if (bytes == NULL)
+            return error_set(err, ERROR_INVALID, "\"base64\" of %s is none", name);
+        int status = storage_files_add(files, of, name, bytes, len, err);
+        mem_wiping_free(bytes);
+        if (status != 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -141,41 +130,32 @@ static int store_content_read(const char *folder, unsigned number, size_t which,
     return buf_read_file(ret, *ret_path);
 }
 
-static struct document *store_content_make(const char *folder, const struct store_version *v, const char *text_hash,
-                                           enum document_use use, char **ret_path, struct error *err)
-{
-    char hash[DIGEST_SHA256_HEX_BYTES];
-    cleanup(buf_fini) struct buf text, with;
-    cleanup(storage_files_fini) struct storage_files files = {0};
-    buf_init_secret(&text, DOCUMENT_MAX_BYTES);
-    buf_init_secret(&with, FILES_MAX_BYTES);
-    if (store_content_read(folder, v->number, 0, &text, ret_path) != 0) {
-        (void)error_set(err, ERROR_INVALID, "%m");
-        return NULL;
-    }
-    digest_sha256_hex(buf_str(&text), text.len, hash);
-    if (!str_eq(hash, text_hash)) {
-        (void)error_set(err, ERROR_INVALID, "it is not what was written");
-        return NULL;
-    }
-    if (v->with_files && store_content_read(folder, v->number, 1, &with, ret_path) != 0) {
-        (void)error_set(err, ERROR_INVALID, "%m");
-        return NULL;
-    }
-    if (v->with_files && store_content_get_files(&with, &files, err) != 0)
-        return NULL;
-    return document_restore(use, v->origin, buf_str(&text), text.len, v->with_files ? &files : NULL, v->hash, err);
-}
-
 struct document *store_content_get(const char *folder, const struct store_version *v, const char *text_hash,
                                    enum document_use use, struct error *err)
 {
+    static const char *const other = "it is not what was written";
+    char hash[DIGEST_SHA256_HEX_BYTES];
     cleanup(mem_free_ptr) char *path = NULL;
-    struct document *d = store_content_make(folder, v, text_hash, use, &path, err);
+    cleanup(buf_fini) struct buf text, with;
+    cleanup(storage_files_fini) struct storage_files files = {0};
+    struct document *d = NULL;
+    buf_init_secret(&text, DOCUMENT_MAX_BYTES);
+    buf_init_secret(&with, FILES_MAX_BYTES);
+    bool there = store_content_read(folder, v->number, 0, &text, &path) == 0;
+    if (there)
+        digest_sha256_hex(buf_str(&text), text.len, hash);
+    if (!there)
+        (void)error_set(err, ERROR_INVALID, "%m");
+    else if (!str_eq(hash, text_hash))
+        (void)error_set(err, ERROR_INVALID, "%s", other);
+    else if (v->with_files && store_content_read(folder, v->number, 1, &with, &path) != 0)
+        (void)error_set(err, ERROR_INVALID, "%m");
+    else if (!v->with_files || store_content_get_files(&with, &files, err) == 0)
+        d = document_restore(use, v->origin, buf_str(&text), text.len, v->with_files ? &files : NULL, v->hash, err);
     if (d != NULL && !str_eq(d->id, v->id)) {
         document_unref(d);
         d = NULL;
-        (void)error_set(err, ERROR_INVALID, "it is not what was written");
+        (void)error_set(err, ERROR_INVALID, "%s", other);
     }
     if (d == NULL)
         (void)error_prefix(err, "version %u is lost: %s", v->number, path);

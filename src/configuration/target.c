@@ -1,291 +1,21 @@
 /* One HAProxy of the configuration engine: the document's way to it. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
-#include "base/text.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
-#include "configuration/lockout.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/difference.h"
 #include "haproxy/driver.h"
 #include "haproxy/instance.h"
-
-#define CHANGES_SHOWN 10 /* in a log line */
-#define REPAIR_MIN_MS 2000u
-
-const char *target_url(const struct target *t)
-{
-    return instance_view(t->in).url;
-}
-
-const char *target_name(const struct target *t)
-{
-    return t->name != NULL ? t->name : target_url(t);
-}
 
 static void target_attach(void *self, struct instance *in)
 {
     ((struct target *)self)->in = in;
 }
 
-/* What of it would be in the file: itself, or with the server lines that are not its own as they were read last, by
- * these edits. */
-static struct cfg_content *target_with_kept(const struct target *t, struct cfg_content *own, struct cfg_edits *edits)
-{
-    static const struct cfg_file nothing = {.version = -1};
-    const struct cfg_file *is = cfg_content_file(t->file, NULL), *text = cfg_content_file(own, NULL);
-    struct buf out;
-    cfg_edits_fini(edits);
-    if (t->of->options.keep.count == 0 || text == NULL)
-        return cfg_content_ref(own);
-    buf_init_secret(&out, 0);
-    keep_print(text, is != NULL ? is : &nothing, &t->of->options.keep, edits, &out);
-    return cfg_content_take(&out);
-}
-
-struct cfg_content *target_text(struct target *t, struct cfg_content *own)
-{
-    cfg_content_unref(t->sent);
-    t->sent = NULL;
-    return t->sent = target_with_kept(t, own, &t->edits);
-}
-
-bool target_both(const struct target *t, struct cfg_content *own, struct cfg_content **ret, const struct cfg_file **is,
-                 const struct cfg_file **wanted)
-{
-    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
-    *ret = target_with_kept(t, own, &edits);
-    *is = cfg_content_file(t->file, NULL);
-    *wanted = cfg_content_file(*ret, NULL);
-    return *is != NULL && *wanted != NULL;
-}
-
-bool target_file_means(const struct target *t, struct cfg_content *own)
-{
-    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
-    const struct cfg_file *is, *wanted;
-    return target_both(t, own, &with_kept, &is, &wanted) && cfg_same_meaning(is, wanted, instance_view(t->in).regroups);
-}
-
-/* Compared once: most readings find the file that was there before. */
-const struct cfg_difference *target_difference(struct target *t)
-{
-    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
-    const struct cfg_file *is, *wanted;
-    if (!t->compared) {
-        cfg_difference_fini(&t->differs);
-        t->comparable = target_both(t, target_document(t)->content, &with_kept, &is, &wanted);
-        if (t->comparable)
-            cfg_difference_init(&t->differs, is, wanted, instance_view(t->in).regroups);
-        t->compared = true;
-    }
-    return t->comparable ? &t->differs : NULL;
-}
-
-void target_line_difference(struct target *t, struct cfg_line_difference *ret)
-{
-    cleanup(cfg_content_unref_ptr) struct cfg_content *with_kept = NULL;
-    const struct cfg_file *is, *wanted;
-    *ret = (struct cfg_line_difference){0};
-    if (target_both(t, target_document(t)->content, &with_kept, &is, &wanted))
-        cfg_line_difference_init(ret, is, wanted);
-}
-
-/* What is in the file ("-") and what the configuration has ("+"). */
-static void target_log_lines(struct target *t)
-{
-    const struct log *log = t->of->options.log;
-    cleanup(cfg_line_difference_fini) struct cfg_line_difference differs;
-    target_line_difference(t, &differs);
-    for (size_t i = 0; i < differs.count && i < CFG_LINE_DIFFERENCE_MAX; i++)
-        log_warn(log, "haproxy.cfg differs from the configuration", log_str("target", target_url(t)),
-                 log_str("section", differs.lines[i].section), log_str("line", differs.lines[i].text),
-                 log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,
-                        log_int("more_lines", differs.count - i - 1)));
-}
-
-/* "backend b: server n1 address; frontend f: new bind". Allocates; NULL: nothing, or it cannot be told. */
-static char *target_changes(struct target *t)
-{
-    const struct cfg_difference *differs = target_difference(t);
-    struct text_list list = {.between = "; ", .max = CHANGES_SHOWN};
-    for (size_t i = 0; differs != NULL && i < differs->count; i++)
-        if (text_list_next(&list))
-            buf_add(&list.text, i < array_len(differs->texts) ? differs->texts[i] : "");
-    return text_list_take(&list);
-}
-
-bool target_may_repair(const struct target *t)
-{
-    return t->of->options.drift == CONFIGURATION_DRIFT_REPAIR && configuration_writes(t->of);
-}
-
-void target_repair_later(struct target *t)
-{
-    uint64_t pause = REPAIR_MIN_MS << (t->repairs < 8 ? t->repairs : 8);
-    t->repair_after_ms = clock_mono_ms() + (t->repairs > 0 ? pause : 0);
-    t->repairs++;
-    t->progress = PROGRESS_NEW;
-}
-
-/* The document is tried anew. */
-static void target_begin(struct target *t)
-{
-    t->progress = PROGRESS_NEW;
-    t->files = target_document(t)->with_files ? FILES_NEW : FILES_DONE;
-    t->files_drifted = t->files_missing = t->files_stay = t->tells = t->needs_verdict = false;
-    error_clear(&t->why);
-}
-
-/* The document was applied, and now the file means something else. */
-static void target_drifted(struct target *t)
-{
-    const struct configuration_options *o = &t->of->options;
-    if (o->drift == CONFIGURATION_DRIFT_IGNORE)
-        return;
-    bool repair = target_may_repair(t);
-    cleanup(mem_free_ptr) char *changes = target_changes(t);
-    struct error why = {0};
-    (void)error_set(&why, ERROR_CONFLICT, "another writer changed haproxy.cfg; the configuration has: %s",
-                    changes != NULL ? changes : "another order");
-    bool news = t->progress != PROGRESS_DRIFTED || !str_eq(why.message, t->why.message);
-    t->why = why;
-    t->progress = PROGRESS_DRIFTED;
-    if (news) {
-        log_warn(o->log,
-                 repair          ? "haproxy.cfg was changed by another writer; it is repaired"
-                 : t->of->paused ? "haproxy.cfg was changed by another writer; it is left so while paused"
-                                 : "haproxy.cfg was changed by another writer; it is left so (CONFIG_DRIFT)",
-                 log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
-                 log_str("differs", changes));
-        target_log_lines(t);
-        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
-    }
-    if (repair)
-        target_repair_later(t);
-}
-
-/* An earlier run applied it, and it was changed meanwhile. What this run wrote, or a daemon that loaded it no more, is no
- * other writer's. */
-static bool target_may_have_drifted_before(const struct target *t)
-{
-    const struct store *s = t->of->options.store;
-    return t->progress == PROGRESS_NEW && t->of->options.drift != CONFIGURATION_DRIFT_REPAIR && !t->unloaded &&
-           store_ran(s, target_document(t), target_name(t)) && !store_was_writing(s, target_name(t));
-}
-
-static void target_drifted_before(struct target *t)
-{
-    t->unchanged = true;
-    t->progress = PROGRESS_WRITTEN;
-    t->files = FILES_DONE; /* as it put them then: they are looked at as any others */
-    target_drifted(t);
-}
-
-/* The file that was read last means what is wanted: there is nothing to write. */
-static void target_same(struct target *t)
-{
-    if (t->progress == PROGRESS_DRIFTED && t->files_drifted)
-        return;
-    if (t->progress == PROGRESS_DRIFTED) {
-        log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
-        error_clear(&t->why);
-    }
-    if (t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID || t->progress == PROGRESS_DRIFTED) {
-        t->unchanged = !t->unloaded; /* it, or its files, are still to be loaded; else another one has put it there */
-        t->progress = PROGRESS_WRITTEN;
-    }
-}
-
-void target_compare(struct target *t)
-{
-    const struct document *d = target_document(t);
-    bool lost = t->writing == d && t->unloaded && !t->needs_verdict; /* the answer to its write */
-    bool sent = (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID) || lost;
-    if (d == NULL || t->restores)
-        return;
-    const struct cfg_difference *differs = target_difference(t);
-    t->effect = differs != NULL ? differs->effect : CFG_EFFECT_RELOAD;
-    /* The next commit writes what the Data Plane API has, over a file that means the same: it is to be written, too. */
-    bool over = !sent && t->effect == CFG_EFFECT_NONE && instance_view(t->in).behind;
-    if (over)
-        t->effect = CFG_EFFECT_RELOAD;
-    if (t->effect == CFG_EFFECT_NONE) {
-        if (sent ||
-            (t->files != FILES_NEW && !t->files_changed)) /* what it refers to is validated, and loaded, with it */
-            target_same(t);
-    } else if (t->progress == PROGRESS_WRITTEN && instance_view(t->in).behind)
-        return; /* its load failed, which is told soon, and the Data Plane API has put back what it loaded last */
-    else if (t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED)
-        target_drifted(t);
-    else if (!over && target_may_have_drifted_before(t))
-        target_drifted_before(t);
-}
-
-/* A HAProxy of this version has rejected it before, perhaps an earlier run of the daemon. */
-static void target_remember(struct target *t)
-{
-    const struct document *d = target_document(t);
-    const char *haproxy = instance_view(t->in).haproxy;
-    if (d == NULL)
-        return;
-    if (t->progress == PROGRESS_REJECTED && !str_eq(t->judge, haproxy))
-        target_begin(t);
-    const char *message = store_rejection(t->of->options.store, d->id, target_name(t), haproxy);
-    if (t->progress != PROGRESS_NEW || message == NULL)
-        return;
-    t->progress = PROGRESS_REJECTED;
-    snprintf(t->judge, sizeof(t->judge), "%s", haproxy);
-    (void)error_set(&t->why, ERROR_INVALID, "%s", message);
-    log_warn(t->of->options.log, "configuration was rejected before; it is tried again when it changes, or on SIGHUP",
-             log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("error", message));
-    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
-    timer_set(&t->of->step, 0);
-}
-
-static void target_reject(struct target *t, const char *what, const struct error *err)
-{
-    t->progress = PROGRESS_REJECTED;
-    t->why = *err;
-    snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
-    log_error(t->of->options.log, what, log_str("target", target_url(t)), log_str("sha256", target_document(t)->hash),
-              log_str("source", target_document(t)->origin), log_str("error", err->message));
-    configuration_tell(t->of, CONFIGURATION_REJECTED, t, &t->why);
-}
-
-/* The same would be rejected again, by this version of HAProxy. */
-void target_keep_rejection(struct target *t)
-{
-    t->progress = PROGRESS_REJECTED;
-    snprintf(t->judge, sizeof(t->judge), "%s", instance_view(t->in).haproxy);
-    store_reject(t->of->options.store, target_document(t)->id, target_name(t), t->judge, t->why.message);
-}
-
-/* By the file that was read last: what is not to be sent there at all. */
-static void target_check(struct target *t)
-{
-    const struct document *d = target_document(t);
-    struct error err = {0};
-    const struct cfg_file *is = cfg_content_file(t->file, NULL);
-    const struct cfg_file *wanted = d != NULL ? cfg_content_file(d->content, NULL) : NULL;
-    const struct instance_view view = instance_view(t->in);
-    if (wanted == NULL || t->progress != PROGRESS_NEW)
-        return;
-    if (keep_check(wanted, &t->of->options.keep, &err) != 0)
-        target_reject(
-            t,
-            "configuration refused: its backends conflict with servers that are managed elsewhere; no HAProxy gets it",
-            &err);
-    else if (!t->of->options.allow_lockout && is != NULL &&
-             lockout_check(is, wanted, &(struct lockout_login){view.user, view.password}, &err) != 0)
-        target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
-}
+/* ---- reading ---- */
 
 static void target_tell_read(const struct target *t)
 {
@@ -294,40 +24,38 @@ static void target_tell_read(const struct target *t)
         l->read(l->arg);
 }
 
-/* An earlier run wrote the file, and did not see it run: whatever document there is by now, it is loaded. */
-static void target_read_first(struct target *t)
-{
-    if (!store_was_writing(t->of->options.store, target_name(t)) || instance_view(t->in).unloaded)
-        return; /* or the file says so itself, which is enough */
-    t->unloaded = true;
-    log_warn(t->of->options.log, "haproxy.cfg was written by an earlier run, and is not known to be loaded; loading it",
-             log_str("target", target_url(t)));
-    instance_must_reload(t->in);
-}
-
 static void target_read(void *self)
 {
     struct target *t = self;
+    struct target_has *has = &t->has;
+    const struct instance_view v = instance_view(t->in);
     struct cfg_content *file = instance_file(t->in);
     cleanup(cfg_content_unref_ptr) struct cfg_content *none = file == NULL ? cfg_content_new(mem_strdup(""), 0) : NULL;
     file = file != NULL ? file : none;
-    bool same = cfg_content_same(file, t->file);
-    t->compared = t->compared && same;
-    cfg_content_hold(&t->file, file);
-    if (!t->read)
-        target_read_first(t);
-    t->read = true;
+    bool first = !has->read, same = cfg_content_same(file, has->file);
     if (!same)
-        t->file_runs = t->running != NULL && target_file_means(t, t->running);
-    t->version = instance_view(t->in).version;
-    t->unloaded = t->unloaded || instance_view(t->in).unloaded; /* of an earlier run */
+        has->compared = DIFFERENCE_UNKNOWN;
+    cfg_content_hold(&has->file, file);
+    has->read = true;
+    has->version = v.version;
+    if (!same)
+        has->file_runs = has->running != NULL && target_file_means(t, has->running);
+    /* An earlier run wrote the file, and did not see it run: whatever document there is by now, it is loaded, where
+     * the file does not say so itself. */
+    if (first && store_was_writing(t->of->options.store, target_name(t)) && !v.unloaded) {
+        has->unloaded = true;
+        log_warn(t->of->options.log,
+                 "haproxy.cfg was written by an earlier run, and is not known to be loaded; loading it",
+                 log_str("target", target_url(t)));
+        instance_must_reload(t->in);
+    }
+    has->unloaded = has->unloaded || v.unloaded; /* of an earlier run */
     /* An earlier run wrote it, and knows of none before; the Data Plane API has put back what it loaded last. */
-    if (t->restores && instance_view(t->in).behind && cfg_content_same(t->good, t->unloadable))
-        cfg_content_hold(&t->good, t->file);
-    retry_readable(&t->retry);
-    t->away = retry_waits(&t->retry, clock_mono_ms());
+    if (t->failed.restores && v.behind && cfg_content_same(has->good, t->failed.unloadable))
+        cfg_content_hold(&has->good, has->file);
+    retry_readable(&t->failed.retry);
+    t->failed.away = retry_waits(&t->failed.retry, clock_mono_ms());
     target_left_alone(t);
-    target_remember(t);
     target_check(t);
     target_compare(t);
     target_go_on(t);
@@ -336,9 +64,45 @@ static void target_read(void *self)
     target_tell_read(t);
 }
 
+static bool target_runtime_read(void *self, bool other_worker)
+{
+    struct target *t = self;
+    struct target_sent *s = &t->sent;
+    if (other_worker && t->has.version != t->has.running_version)
+        target_runs_unknown(t);
+    if (!s->files_back)
+        return false;
+    /* Files went back. What HAProxy has is those from before only where it is the same process at a reading after as
+     * at one before they changed, and no reload was under way: else it may have loaded them. */
+    bool loaded = s->files_met_reload || instance_view(t->in).loads != s->files_loads;
+    s->files_back = false;
+    if (loaded)
+        instance_must_reload(t->in);
+    return false;
+}
+
+static void target_reload_ended(void *self)
+{
+    const struct target *t = self;
+    if (t->sent.progress == PROGRESS_WRITTEN)
+        configuration_tell(t->of, CONFIGURATION_LOADED, t, NULL);
+}
+
+static void target_read_failed(void *self)
+{
+    struct target *t = self;
+    const struct error *problem = instance_view(t->in).problem; /* of the reading before: one alone is no news */
+    t->failed.away = true;
+    if (problem != NULL && problem->kind != ERROR_NONE)
+        configuration_tell(t->of, CONFIGURATION_FAILED, t, problem);
+    retry_unreadable(&t->failed.retry);
+    timer_set(&t->of->step, 0);
+    target_tell_read(t);
+}
+
 static void target_resync(void *self)
 {
-    ((struct target *)self)->files_unchecked = true;
+    ((struct target *)self)->sent.files_unchecked = true;
 }
 
 /* An operator asks: what was rejected may be accepted now. */
@@ -348,10 +112,10 @@ static void target_refresh(void *self)
     if (target_document(t) == NULL)
         return;
     store_forget_rejections(t->of->options.store, NULL, target_name(t)); /* whatever the source has next */
-    t->repairs = 0;
-    t->repair_after_ms = t->of->not_before_ms = 0;
-    retry_forget(&t->retry);
-    if (t->progress == PROGRESS_REJECTED) {
+    t->failed.repairs = 0;
+    t->failed.repair_after_ms = t->of->not_before_ms = 0;
+    retry_forget(&t->failed.retry);
+    if (t->sent.progress == PROGRESS_REJECTED) {
         t->of->canary_passed = false; /* with what this one may have been gone back from */
         target_begin(t);
     }
@@ -359,21 +123,40 @@ static void target_refresh(void *self)
     timer_set(&t->of->step, 0);
 }
 
-static void target_read_failed(void *self)
+static void target_served(void *self, const struct served *s, const struct error *err)
 {
     struct target *t = self;
-    const struct error *problem = instance_view(t->in).problem; /* of the reading before: one alone is no news */
-    t->away = true;
-    if (problem != NULL && problem->kind != ERROR_NONE)
-        configuration_tell(t->of, CONFIGURATION_FAILED, t, problem);
-    retry_unreadable(&t->retry);
-    timer_set(&t->of->step, 0);
-    target_tell_read(t);
+    struct probation *w = &t->watch.probation;
+    unsigned reloads = instance_view(t->in).reloads;
+    uint64_t now = clock_mono_ms();
+    bool watched = w->state == PROBATION_GOES_ON || w->state == PROBATION_BAD;
+    bool before = !w->asked && !watched;
+    w->asked = true; /* what is served while a document is watched is none that was before it */
+    if (before) {
+        probation_baseline(w, s, reloads);
+        w->next_ms = now + PROBATION_READ_MS;
+        target_go_on(t);
+        return;
+    }
+    enum probation_state was = w->state;
+    if (s != NULL)
+        probation_read(w, s, reloads, now);
+    else
+        probation_unread(w, err->kind == ERROR_GONE, now);
+    if (w->state != was || probation_is_to_judge(w))
+        timer_set(&t->of->step, 0);
 }
+
+/* ---- deciding ---- */
 
 static bool target_may_write_ever(const void *self)
 {
     return !((const struct target *)self)->of->options.dry_run;
+}
+
+static bool target_has_desired(const void *self)
+{
+    return target_document(self) != NULL;
 }
 
 static uint64_t target_due(const void *self, uint64_t now_ms)
@@ -382,19 +165,14 @@ static uint64_t target_due(const void *self, uint64_t now_ms)
     uint64_t due = 0;
     if (target_document(t) == NULL)
         return 0;
-    engine_sooner(&due, t->retry.not_before_ms, now_ms);
+    engine_sooner(&due, t->failed.retry.not_before_ms, now_ms);
     engine_sooner(&due, canary_due(t), now_ms);
-    if (t->progress != PROGRESS_NEW && t->progress != PROGRESS_VALID)
+    if (!target_is_unwritten(t))
         return due;
     if (configuration_waits(t->of, now_ms) && !target_by_runtime(t))
         engine_sooner(&due, t->of->not_before_ms, now_ms);
-    engine_sooner(&due, t->repair_after_ms, now_ms);
+    engine_sooner(&due, t->failed.repair_after_ms, now_ms);
     return due;
-}
-
-static bool target_has_desired(const void *self)
-{
-    return target_document(self) != NULL;
 }
 
 /* What was written is loaded whatever has come since. */
@@ -423,7 +201,7 @@ static void target_decide(void *self, struct engine_wants *ret)
         target_load(t, &v, ret);
         return;
     }
-    bool retries = !retry_waits(&t->retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
+    bool retries = !retry_waits(&t->failed.retry, now), soon = configuration_waits(c, now) && !target_by_runtime(t);
     ret->failed = !retries;
     if (target_files_next(t, &part) && (!c->options.dry_run || part == STORAGE_CHECK)) {
         bool early = (part == STORAGE_ADD && soon) || ((part == STORAGE_ADD || part == STORAGE_END) && c->paused);
@@ -434,91 +212,93 @@ static void target_decide(void *self, struct engine_wants *ret)
             target_load(t, &v, ret);
         return;
     }
-    if (t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores) {
+    if (t->sent.progress == PROGRESS_NEW && t->sent.files == FILES_NEW && !t->failed.restores) {
         ret->waits = true; /* another one has rejected it: it is not judged without its files */
         target_load(t, &v, ret);
         return;
     }
     bool valid = target_is_valid(t);
-    bool write = t->restores || (valid && target_may_write(t) && canary_lets(t));
-    if ((t->progress == PROGRESS_NEW && !valid) || write) {
+    bool write = t->failed.restores || (valid && target_may_write(t) && canary_lets(t));
+    if ((t->sent.progress == PROGRESS_NEW && !valid) || write) {
         bool loading = write && v.reload == RELOAD_PENDING; /* its end is to be the end of what was written for it */
-        bool waits = loading || (!t->restores && (soon || now < t->repair_after_ms || !retries));
+        bool waits = loading || (!t->failed.restores && (soon || now < t->failed.repair_after_ms || !retries));
         /* A runtime update moved the version on: first it is read what lines it left. */
-        bool stale = c->options.keep.count > 0 && (t->version != v.version || t->file->len == 0);
+        bool stale = c->options.keep.count > 0 && (t->has.version != v.version || t->has.file->len == 0);
         ret->replacement = v.may_write && v.may_begin && !waits && !stale;
         ret->waits = !ret->replacement;
-        ret->overdue = v.may_write && !waits && t->file->len > 0;
+        ret->overdue = v.may_write && !waits && t->has.file->len > 0;
         return;
     }
     target_load(t, &v, ret);
 }
 
+/* ---- writing ---- */
+
 static void target_replace(void *self, struct replacement_request *ret)
 {
     struct target *t = self;
-    bool restores = t->restores, writes = restores || target_is_valid(t);
-    if (!t->joins) /* the next document need not wait for its reload; nor for one that is only checked, and perhaps refused */
+    struct target_sent *s = &t->sent;
+    bool restores = t->failed.restores, writes = restores || target_is_valid(t);
+    /* The next document need not wait for the reload of one that joins; nor for one that is only checked, and
+     * perhaps refused. */
+    if (!t->watch.joins)
         configuration_begin(t->of, restores || (writes && !target_by_runtime(t)));
-    document_unref(t->asked);
-    t->asked = restores ? NULL : document_ref(target_document(t));
+    document_unref(s->asked);
+    s->asked = restores ? NULL : document_ref(target_document(t));
     if (writes && !restores)
-        target_writes(t, t->asked);
+        target_writes(t, s->asked);
     if (!restores)
         configuration_tell(t->of, writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING, t, NULL);
     if (writes && !restores)
         target_keep_good(t);
-    ret->text = target_text(t, restores ? t->good : t->asked->content);
-    ret->before = writes ? t->file : NULL;
+    ret->text = target_text(t, restores ? t->has.good : s->asked->content);
+    ret->before = writes ? t->has.file : NULL;
     ret->restores = restores;
-    ret->edits = &t->edits;
-    if (writes && !restores)
-        target_tell(t, ret);
+    ret->edits = &s->edits;
+    if (!writes || restores)
+        return;
+    /* Runtime commands. The request may be answered when the document, and with it the difference, is another one. */
+    const struct cfg_difference *d = target_runs_another(t) == NULL ? target_difference(t) : NULL;
+    changes_fini(&s->changes);
+    if (d == NULL || (d->effect != CFG_EFFECT_RUNTIME && d->effect != CFG_EFFECT_RUNTIME_SERVERS))
+        return;
+    for (size_t i = 0; i < d->changes.count; i++)
+        changes_add(&s->changes, d->changes.list[i]);
+    ret->changes = &s->changes;
+    ret->plain = target_is_plain(t);
+    ret->files_stay = !s->files_changed;
 }
 
 /* The document is another one than it was: perhaps the file has it, or it was rejected before. A file that is being
  * written is none to compare with. */
 static void target_look(struct target *t)
 {
-    bool writes = t->asked != NULL && t->asked == t->writing;
+    bool writes = t->sent.asked != NULL && t->sent.asked == t->sent.writing;
     if (writes || !instance_view(t->in).fresh)
         return;
-    target_remember(t);
     target_check(t);
     target_compare(t);
     target_concluded(t);
     target_go_on(t);
 }
 
-static void target_written(struct target *t, const struct replaced *r)
-{
-    const struct document *d = target_document(t);
-    cleanup(mem_free_ptr) char *changes = target_changes(t);
-    log_info(t->of->options.log,
-             r->runs ? "configuration written; HAProxy runs its changes without a reload"
-                     : "configuration written; a reload follows",
-             log_str("target", target_url(t)), log_str("sha256", d->hash), log_str("changes", changes));
-    t->progress = PROGRESS_WRITTEN;
-    t->written = true;
-    t->tells = r->runs;
-    configuration_tell_written(t, r->runs);
-}
-
 static void target_replaced(void *self, const struct replaced *r)
 {
     struct target *t = self;
-    cleanup(document_unref_ptr) struct document *asked = t->asked;
-    t->asked = NULL;
-    t->away = false;
+    cleanup(document_unref_ptr) struct document *asked = t->sent.asked;
+    t->sent.asked = NULL;
+    t->failed.away = false;
     timer_set(&t->of->step, 0);
     if (asked == NULL) {
         target_restored(t, r);
         return;
     }
-    t->unloaded = t->unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
+    t->has.unloaded =
+        t->has.unloaded || (r->result == TRANSACTION_COMMITTED && !r->runs) || r->result == TRANSACTION_UNKNOWN;
     if (r->result != TRANSACTION_COMMITTED)
         target_not_written(t, asked);
-    /* A newer document came meanwhile: that is to be validated first, whatever became of this one; it may come again. */
+    /* A newer document came meanwhile: that is to be validated first, whatever became of this one; it may come
+     * again. */
     if (asked != target_document(t)) {
         if (r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)
             store_reject(t->of->options.store, asked->id, target_name(t), instance_view(t->in).haproxy,
@@ -528,89 +308,89 @@ static void target_replaced(void *self, const struct replaced *r)
         return;
     }
     if (r->error.kind == ERROR_NONE || r->result == TRANSACTION_REJECTED || r->result == TRANSACTION_HARMFUL)
-        retry_forget(&t->retry);
+        retry_forget(&t->failed.retry);
     else
-        retry_failed(&t->retry, &r->error, r->retry_after_ms, clock_mono_ms());
+        retry_failed(&t->failed.retry, &r->error, r->retry_after_ms, clock_mono_ms());
     switch (r->result) {
     case TRANSACTION_PREVIEWED:
-        t->progress = PROGRESS_VALID;
+        t->sent.progress = PROGRESS_VALID;
         configuration_tell(t->of, CONFIGURATION_VALIDATED, t, NULL);
         break;
     case TRANSACTION_COMMITTED:
         target_written(t, r);
         break;
     case TRANSACTION_REJECTED:
+    case TRANSACTION_HARMFUL:
         target_reject(t,
-                      t->joins ? "configuration rejected by a HAProxy that is new; the others keep it"
-                               : "configuration rejected; no HAProxy gets it",
+                      r->result == TRANSACTION_HARMFUL
+                          ? "configuration refused: the Data Plane API would change its meaning"
+                      : t->watch.joins ? "configuration rejected by a HAProxy that is new; the others keep it"
+                                       : "configuration rejected; no HAProxy gets it",
                       &r->error);
         target_keep_rejection(t);
         break;
-    case TRANSACTION_HARMFUL:
-        target_reject(t, "configuration refused: the Data Plane API would change its meaning", &r->error);
-        target_keep_rejection(t);
-        break;
     case TRANSACTION_CONFLICT:
-        configuration_tell(t->of, CONFIGURATION_FAILED, t, &r->error);
-        break;
     case TRANSACTION_CLEANED:
     case TRANSACTION_LIMIT:
     case TRANSACTION_UNAUTHORIZED:
     case TRANSACTION_UNAVAILABLE:
     case TRANSACTION_UNKNOWN:
     case TRANSACTION_ABORTED:
-        t->away = true;
+        t->failed.away = r->result != TRANSACTION_CONFLICT;
         configuration_tell(t->of, CONFIGURATION_FAILED, t, &r->error);
         break;
     }
 }
 
-/* What failed with other bytes need not fail with these. Those that change all the time do not set the pace. */
-static void target_begin_anew(struct target *t, uint64_t now_ms)
-{
-    uint64_t when_ms = t->anew_ms != 0 ? t->anew_ms + t->of->options.min_interval_ms : 0;
-    if (now_ms >= when_ms)
-        t->anew_ms = when_ms = now_ms;
-    instance_begin_anew(t->in, when_ms);
-}
-
-void target_hurry(struct target *t)
-{
-    retry_new_document(&t->retry);
-    if (t->in != NULL)
-        target_begin_anew(t, clock_mono_ms());
-}
+/* ---- life ---- */
 
 void target_set(struct target *t)
 {
     target_begin(t);
-    t->compared = t->away = t->unchanged = false;
-    t->effect = CFG_EFFECT_RELOAD;
-    t->since_us = clock_mono_us();
-    t->repairs = 0;
-    t->repair_after_ms = 0;
+    t->failed.away = t->sent.unchanged = false;
+    t->has.compared = DIFFERENCE_UNKNOWN;
+    t->has.effect = CFG_EFFECT_RELOAD;
+    t->sent.since_us = clock_mono_us();
+    t->failed.repairs = 0;
+    t->failed.repair_after_ms = 0;
     target_hurry(t);
     if (t->in != NULL)
         target_look(t);
 }
 
-void target_fini(struct target *t)
+void target_hurry(struct target *t)
 {
+    struct target_failed *f = &t->failed;
+    uint64_t now_ms = clock_mono_ms(), when_ms = f->anew_ms != 0 ? f->anew_ms + t->of->options.min_interval_ms : 0;
+    retry_new_document(&f->retry);
+    if (t->in == NULL)
+        return;
+    /* What failed with other bytes need not fail with these. Those that change all the time do not set the pace. */
+    if (now_ms >= when_ms)
+        f->anew_ms = when_ms = now_ms;
+    instance_begin_anew(t->in, when_ms);
+}
+
+void target_free(struct target *t)
+{
+    if (t == NULL)
+        return;
     free(t->name);
-    cfg_content_unref(t->file);
-    cfg_content_unref(t->sent);
-    cfg_content_unref(t->running);
-    cfg_content_unref(t->good);
-    cfg_content_unref(t->unloadable);
-    cfg_difference_fini(&t->differs);
-    cfg_edits_fini(&t->edits);
-    changes_fini(&t->told);
-    storage_foresight_fini(&t->foresight);
-    probation_fini(&t->probation);
+    cfg_content_unref(t->has.file);
+    cfg_content_unref(t->sent.text);
+    cfg_content_unref(t->has.running);
+    cfg_content_unref(t->has.good);
+    cfg_content_unref(t->failed.unloadable);
+    cfg_difference_fini(&t->has.differs);
+    cfg_edits_fini(&t->sent.edits);
+    changes_fini(&t->sent.changes);
+    storage_foresight_fini(&t->sent.foresight);
+    probation_fini(&t->watch.probation);
     document_unref(t->own);
-    document_unref(t->asked);
-    document_unref(t->storing);
-    document_unref(t->writing);
+    document_unref(t->sent.asked);
+    document_unref(t->sent.storing);
+    document_unref(t->sent.writing);
+    free(t);
 }
 
 const struct engine_ops target_ops = {.name = "the configuration engine",
@@ -627,7 +407,7 @@ const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .decide = target_decide,
                                       .store = target_store,
                                       .stored = target_stored,
-                                      .served = canary_served,
+                                      .served = target_served,
                                       .replace = target_replace,
                                       .replaced = target_replaced,
                                       .reload_failed = target_reload_failed,

@@ -3,102 +3,108 @@
 #include "base/str.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
-
-/* It will not run here: it was rejected, by this HAProxy or by another one, or cannot be loaded. */
-static bool target_files_are_for_nothing(const struct target *t)
-{
-    bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    return t->progress == PROGRESS_REJECTED || t->progress == PROGRESS_RESTORING || t->restores ||
-           (begun && t->own == NULL && configuration_rejected(t->of));
-}
-
-/* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are looked at once,
- * and with each resync. */
-static bool target_files_to_look_at(const struct target *t)
-{
-    bool quiet = t->of->options.dry_run || t->of->paused;
-    return quiet && t->progress == PROGRESS_NEW && t->files == FILES_NEW && !t->restores &&
-           (!t->files_missing || t->files_unchecked);
-}
 
 bool target_files_next(const struct target *t, enum storage_part *ret)
 {
-    if (target_files_to_look_at(t)) {
+    const struct target_sent *s = &t->sent;
+    bool quiet = t->of->options.dry_run || t->of->paused;
+    bool is_new = s->progress == PROGRESS_NEW && s->files == FILES_NEW;
+    /* While nothing may be written, HAProxy can judge only what needs no other files than it has: they are read
+     * once, and with each resync. */
+    if (quiet && is_new && !t->failed.restores && (!s->files_missing || s->files_unchecked)) {
         *ret = STORAGE_CHECK;
         return true;
     }
-    bool nothing = target_files_are_for_nothing(t), back = t->files_changed && nothing && !t->files_stay;
-    bool runs = t->progress == PROGRESS_APPLIED || t->progress == PROGRESS_DRIFTED;
-    bool check = runs && t->files == FILES_DONE && t->files_unchecked && target_document(t)->with_files;
-    *ret = back                              ? STORAGE_BACK
-           : check                           ? STORAGE_CHECK
-           : t->progress == PROGRESS_NEW     ? STORAGE_ADD
-           : t->progress == PROGRESS_WRITTEN ? (t->files == FILES_ADDED ? STORAGE_FINAL : STORAGE_RUN)
-                                             : STORAGE_END;
-    return back || check || (t->progress == PROGRESS_NEW && t->files == FILES_NEW && !nothing) ||
-           (t->progress == PROGRESS_WRITTEN && (t->files == FILES_ADDED || (t->tells && t->files_changed))) ||
-           (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
+    /* It will not run here: it was rejected, by this HAProxy or by another one, or cannot be loaded. */
+    bool nothing = s->progress == PROGRESS_REJECTED || s->progress == PROGRESS_RESTORING || t->failed.restores ||
+                   (target_is_unwritten(t) && t->own == NULL && configuration_rejected(t->of));
+    if (s->files_changed && nothing && !s->files_stay) {
+        *ret = STORAGE_BACK;
+        return true;
+    }
+    if (target_runs_document(t) && s->files == FILES_DONE && s->files_unchecked && target_document(t)->with_files) {
+        *ret = STORAGE_CHECK;
+        return true;
+    }
+    switch (s->progress) {
+    case PROGRESS_NEW:
+        *ret = STORAGE_ADD;
+        return is_new && !nothing;
+    case PROGRESS_WRITTEN:
+        *ret = s->files == FILES_ADDED ? STORAGE_FINAL : STORAGE_RUN;
+        return s->files == FILES_ADDED || (s->by_runtime && s->files_changed);
+    default:
+        *ret = STORAGE_END;
+        return s->progress == PROGRESS_APPLIED && s->files == FILES_WRITTEN;
+    }
 }
 
-bool target_files_half_way(const struct target *t)
+struct cfg_content *target_text(struct target *t, struct cfg_content *own)
 {
-    const struct document *d = target_document(t);
-    /* A write without an answer that the file does not have, read after it, was not carried out. */
-    bool written = t->unloaded && (!instance_view(t->in).fresh || target_file_means(t, d->content));
-    bool sent = t->writing == d && (t->asked == d || written);
-    bool ends = t->progress == PROGRESS_WRITTEN || t->progress == PROGRESS_RESTORING ||
-                t->progress == PROGRESS_RESTORED || t->restores ||
-                (t->progress == PROGRESS_APPLIED && t->files == FILES_WRITTEN);
-    return d->with_files && (ends || sent) && !t->of->paused && !instance_view(t->in).away;
-}
-
-/* Should the document run after all, it begins anew, however many of its files are gone by then. */
-static void target_files_go_back(struct target *t)
-{
-    bool begun = t->progress == PROGRESS_NEW || t->progress == PROGRESS_VALID;
-    t->files = begun && target_document(t)->with_files ? FILES_NEW : FILES_DONE;
-    if (begun)
-        t->progress = PROGRESS_NEW;
-}
-
-/* HAProxy runs the haproxy.cfg that there is, which goes on with them, and is told: nobody needs the lines that they lose. */
-static bool target_changes_files_alone(const struct target *t)
-{
-    return t->effect == CFG_EFFECT_NONE && target_by_runtime(t) && target_is_alone(t) && !canary_goes_on(t->of);
-}
-
-/* They went back. What HAProxy has is those from before only where it is the same process at a reading after as at one before
- * they changed, and no reload was under way: else it may have loaded them. */
-void target_files_are_back(struct target *t)
-{
-    bool loaded = t->files_met_reload || instance_view(t->in).loads != t->files_loads;
-    t->files_back = false;
-    if (loaded)
-        instance_must_reload(t->in);
+    cfg_content_unref(t->sent.text);
+    t->sent.text = NULL;
+    return t->sent.text = target_with_kept(t, own, &t->sent.edits);
 }
 
 void target_store(void *self, struct storage_request *ret)
 {
     struct target *t = self;
-    (void)target_files_next(t, &t->part);
-    if (!t->files_changed && !t->files_back) {
+    struct target_sent *s = &t->sent;
+    (void)target_files_next(t, &s->part);
+    if (!s->files_changed && !s->files_back) {
         const struct instance_view v = instance_view(t->in);
-        t->files_met_reload = v.reload == RELOAD_PENDING;
-        t->files_loads = v.loads;
+        s->files_met_reload = v.reload == RELOAD_PENDING;
+        s->files_loads = v.loads;
     }
-    if (t->part == STORAGE_BACK)
-        target_files_go_back(t);
-    document_unref(t->storing);
-    t->storing = document_ref(target_document(t));
-    ret->part = t->part;
-    ret->files = &t->storing->files;
-    ret->alone = t->part == STORAGE_ADD && target_changes_files_alone(t);
-    if (!t->of->options.foresees || t->part != STORAGE_CHECK)
+    if (s->part == STORAGE_BACK) {
+        bool begun = target_is_unwritten(t);
+        s->files = begun && target_document(t)->with_files ? FILES_NEW : FILES_DONE;
+        if (begun) /* should it run after all, it begins anew, however many of its files are gone by then */
+            s->progress = PROGRESS_NEW;
+    }
+    document_unref(s->storing);
+    s->storing = document_ref(target_document(t));
+    ret->part = s->part;
+    ret->files = &s->storing->files;
+    /* HAProxy runs the haproxy.cfg that there is, which goes on with them, and gets runtime commands: the lines that
+     * they lose are not needed any more. */
+    ret->alone = s->part == STORAGE_ADD && t->has.effect == CFG_EFFECT_NONE && target_by_runtime(t) &&
+                 target_is_alone(t) && !canary_goes_on(t->of);
+    if (!t->of->options.foresees || s->part != STORAGE_CHECK)
         return;
-    storage_foresight_fini(&t->foresight);
-    ret->foresight = &t->foresight;
-    ret->config = target_text(t, t->storing->content);
+    storage_foresight_fini(&s->foresight);
+    ret->foresight = &s->foresight;
+    ret->config = target_text(t, s->storing->content);
+}
+
+static void target_files_need_no_wait(struct target *t)
+{
+    if (t->sent.files_missing)
+        error_clear(&t->failed.why);
+    t->sent.files_missing = false;
+}
+
+/* Before the document is judged. */
+static void target_files_looked_at(struct target *t, const struct stored *s)
+{
+    struct error why = {0};
+    if (s->differing == 0) {
+        t->sent.files = FILES_WRITTEN;
+        target_files_need_no_wait(t);
+        target_compare(t);
+        target_concluded(t);
+        return;
+    }
+    (void)error_set(
+        &why, ERROR_CONFLICT, "HAProxy has other files than the configuration, and nothing may be written (%s): %s%s",
+        t->of->options.dry_run ? "DRY_RUN" : "it is paused", s->differs, s->differing > 1 ? " and others" : "");
+    if (!str_eq(why.message, t->failed.why.message))
+        log_warn(t->of->options.log, "configuration cannot be validated yet", log_str("target", target_url(t)),
+                 log_str("sha256", target_document(t)->hash), log_str("error", why.message));
+    t->failed.why = why;
+    t->sent.files_missing = true;
 }
 
 static void target_files_drifted(struct target *t, const struct stored *s)
@@ -110,61 +116,33 @@ static void target_files_drifted(struct target *t, const struct stored *s)
         return;
     (void)error_set(&why, ERROR_CONFLICT, "another writer changed files of the configuration: %s%s", s->differs,
                     s->differing > 1 ? " and others" : "");
-    bool news = !t->files_drifted || !str_eq(why.message, t->why.message);
-    t->why = why;
-    t->progress = PROGRESS_DRIFTED;
-    t->files_drifted = true;
+    bool news = !t->sent.files_drifted || !str_eq(why.message, t->failed.why.message);
+    t->failed.why = why;
+    t->sent.progress = PROGRESS_DRIFTED;
+    t->sent.files_drifted = true;
     if (news) {
         log_warn(o->log, "files of the configuration were changed by another writer", log_str("target", target_url(t)),
                  log_str("first", s->differs), log_int("files", s->differing), log_bool("repaired", repair));
-        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->why);
+        configuration_tell(t->of, CONFIGURATION_DRIFTED, t, &t->failed.why);
     }
     if (!repair)
         return;
-    t->files = FILES_NEW;
-    t->files_drifted = false;
+    t->sent.files = FILES_NEW;
+    t->sent.files_drifted = false;
     target_repair_later(t);
-}
-
-static void target_files_need_no_wait(struct target *t)
-{
-    if (t->files_missing)
-        error_clear(&t->why);
-    t->files_missing = false;
-}
-
-/* Before the document is judged. */
-static void target_files_looked_at(struct target *t, const struct stored *s)
-{
-    struct error why = {0};
-    if (s->differing == 0) {
-        t->files = FILES_WRITTEN;
-        target_files_need_no_wait(t);
-        target_compare(t);
-        target_concluded(t);
-        return;
-    }
-    (void)error_set(
-        &why, ERROR_CONFLICT, "HAProxy has other files than the configuration, and nothing may be written (%s): %s%s",
-        t->of->options.dry_run ? "DRY_RUN" : "it is paused", s->differs, s->differing > 1 ? " and others" : "");
-    if (!str_eq(why.message, t->why.message))
-        log_warn(t->of->options.log, "configuration cannot be validated yet", log_str("target", target_url(t)),
-                 log_str("sha256", target_document(t)->hash), log_str("error", why.message));
-    t->why = why;
-    t->files_missing = true;
 }
 
 static void target_files_checked(struct target *t, const struct stored *s)
 {
-    t->files_unchecked = false;
-    if (t->progress == PROGRESS_NEW) {
+    t->sent.files_unchecked = false;
+    if (t->sent.progress == PROGRESS_NEW) {
         target_files_looked_at(t, s);
         return;
     }
     if (s->differing > 0) {
         target_files_drifted(t, s);
-    } else if (t->files_drifted) {
-        t->files_drifted = false;
+    } else if (t->sent.files_drifted) {
+        t->sent.files_drifted = false;
         target_compare(t);
         target_concluded(t);
     }
@@ -174,49 +152,50 @@ static void target_files_checked(struct target *t, const struct stored *s)
 void target_stored(void *self, const struct stored *s)
 {
     struct target *t = self;
-    bool current = t->storing == target_document(t), ok = s->result == TRANSACTION_COMMITTED;
-    document_unref(t->storing);
-    t->storing = NULL;
-    t->away = !ok;
+    bool current = t->sent.storing == target_document(t), ok = s->result == TRANSACTION_COMMITTED;
+    document_unref(t->sent.storing);
+    t->sent.storing = NULL;
+    t->failed.away = !ok;
     if (ok)
-        retry_forget(&t->retry);
+        retry_forget(&t->failed.retry);
     else
-        retry_failed(&t->retry, &s->error, s->retry_after_ms, clock_mono_ms());
+        retry_failed(&t->failed.retry, &s->error, s->retry_after_ms, clock_mono_ms());
     if (!ok)
         configuration_tell(t->of, CONFIGURATION_NOT_STORED, t, &s->error);
-    else if (s->certificates > 0 && t->part == STORAGE_ADD)
+    else if (s->certificates > 0 && t->sent.part == STORAGE_ADD)
         configuration_tell(t->of, CONFIGURATION_STORED, t, NULL);
-    t->files_changed = t->files_changed || s->changed;
+    t->sent.files_changed = t->sent.files_changed || s->changed;
     timer_set(&t->of->step, 0);
-    if (t->part == STORAGE_RUN)
+    if (t->sent.part == STORAGE_RUN)
         target_ran(t, s);
     if (!current || !ok)
         return;
-    switch (t->part) {
+    switch (t->sent.part) {
     case STORAGE_ADD:
         target_files_need_no_wait(t);
-        t->files_changed = s->changed || s->unfinished;
-        t->files_stay = false;
-        t->files = s->unfinished ? FILES_ADDED : FILES_WRITTEN;
+        t->sent.files_changed = s->changed || s->unfinished;
+        t->sent.files_stay = false;
+        t->sent.files = s->unfinished ? FILES_ADDED : FILES_WRITTEN;
         target_compare(t);
         target_concluded(t);
         target_go_on(t);
         break;
     case STORAGE_FINAL:
-        t->files = FILES_WRITTEN;
+        t->sent.files = FILES_WRITTEN;
         break;
     case STORAGE_RUN:
-        configuration_tell_written(t, !t->files_changed);
+        configuration_tell_why(t->of, CONFIGURATION_WRITTEN, t,
+                               t->sent.files_changed ? CONFIGURATION_WAY_RELOAD : CONFIGURATION_WAY_RUNTIME, NULL);
         target_concluded(t);
         break;
     case STORAGE_END:
-        t->files = FILES_DONE;
+        t->sent.files = FILES_DONE;
         break;
     case STORAGE_BACK:
-        t->files_changed = false;
-        t->files_stay = s->changed;
-        t->files_back = t->files_back || s->written + s->deleted > 0;
-        if (t->files_back)
+        t->sent.files_changed = false;
+        t->sent.files_stay = s->changed;
+        t->sent.files_back = t->sent.files_back || s->written + s->deleted > 0;
+        if (t->sent.files_back)
             instance_outdated(t->in);
         break;
     case STORAGE_CHECK:

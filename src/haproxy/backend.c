@@ -31,19 +31,26 @@ void backend_server_fini(struct backend_server *s)
     *s = (struct backend_server){.weight = -1};
 }
 
+void backend_forget_unsupported(struct backend *b)
+{
+    for (size_t i = 0; i < b->unsupported_count; i++) {
+        free(b->unsupported[i].text);
+        free(b->unsupported[i].reason);
+    }
+    free(b->unsupported);
+    b->unsupported = NULL;
+    b->unsupported_count = 0;
+}
+
 void backend_fini(struct backend *b)
 {
     for (size_t i = 0; i < b->server_count; i++)
         backend_server_fini(&b->servers[i]);
     for (size_t i = 0; i < b->template_count; i++)
         free(b->templates[i].prefix);
-    for (size_t i = 0; i < b->unsupported_count; i++) {
-        free(b->unsupported[i].text);
-        free(b->unsupported[i].reason);
-    }
+    backend_forget_unsupported(b);
     free(b->servers);
     free(b->templates);
-    free(b->unsupported);
     free(b->name);
     free(b->mode);
     free(b->balance);

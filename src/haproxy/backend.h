@@ -96,6 +96,7 @@ bool backend_algorithm_is_hashed(const char *algorithm);
 void backend_init(struct backend *b);
 void backend_fini(struct backend *b);
 void backend_server_fini(struct backend_server *s);
+void backend_forget_unsupported(struct backend *b);
 void backend_server_copy(struct backend_server *to, const struct backend_server *from); /* of any texts */
 /* In all that was read; of a backend: but for the version. Texts of servers are compared by place. */
 bool backend_server_same(const struct backend_server *a, const struct backend_server *b);

@@ -50,47 +50,30 @@ bool commands_any(const struct commands *q, const struct instance_backend *b)
     return false;
 }
 
-/* ---- a list of some thousand, beside a queue that has most of it already ---- */
-
 static int commands_by_name(const void *a, const void *b)
 {
     const struct runtime_command *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
-static int commands_compare_name(const void *key, const void *element)
+/* Both may have some thousand, and the queue mostly has most of the list already. */
+void commands_set(struct commands *q, struct instance_backend *b, const struct runtime_command *list, size_t count,
+                  bool add, uint64_t event_us)
 {
-    const struct runtime_command *const *c = element;
-    return strcmp(key, (*c)->name);
-}
-
-/* Of the list, by their names. Allocates; NULL where it is empty. */
-static const struct runtime_command **commands_sorted(const struct runtime_command *list, size_t count)
-{
-    const struct runtime_command **ret = count > 0 ? mem_array(count, sizeof(ret[0])) : NULL;
+    const size_t first = q->busy ? 1 : 0; /* what is under way is answered first */
+    size_t kept = first, next = first;
+    cleanup(mem_free_ptr) const struct runtime_command **sorted = mem_array(count + 1, sizeof(sorted[0]));
+    cleanup(mem_free_ptr) bool *queued = mem_array(count + 1, sizeof(queued[0])); /* of the list: it waits already */
     for (size_t i = 0; i < count; i++)
-        ret[i] = &list[i];
-    if (count > 1)
-        qsort(ret, count, sizeof(ret[0]), commands_by_name);
-    return ret;
-}
-
-static const struct runtime_command *commands_find(const struct runtime_command *const *sorted, size_t count,
-                                                   const char *name)
-{
-    const struct runtime_command *const *at =
-        count > 0 ? bsearch(name, sorted, count, sizeof(sorted[0]), commands_compare_name) : NULL;
-    return at != NULL ? *at : NULL;
-}
-
-/* What waits for b stays where the list has it, too, in the list's state. queued, of each of the list: it is there. */
-static void commands_keep(struct commands *q, const struct instance_backend *b, const struct runtime_command *list,
-                          const struct runtime_command *const *sorted, size_t count, bool add, bool *queued)
-{
-    size_t first = q->busy ? 1 : 0, kept = first; /* what is under way is answered first */
+        sorted[i] = &list[i];
+    qsort(sorted, count, sizeof(sorted[0]), commands_by_name);
+    /* What waits for b stays where the list has it, too, in the list's state. */
     for (size_t i = first; i < q->count; i++) {
         struct command *old = &q->list[i];
-        const struct runtime_command *c = old->backend == b ? commands_find(sorted, count, old->name) : NULL;
+        const struct runtime_command wanted = {.name = old->name}, *key = &wanted, *c = NULL, **found = NULL;
+        if (old->backend == b)
+            found = bsearch(&key, sorted, count, sizeof(sorted[0]), commands_by_name);
+        c = found != NULL ? *found : NULL;
         if (old->backend == b && c == NULL) {
             free(old->name);
             continue;
@@ -103,22 +86,18 @@ static void commands_keep(struct commands *q, const struct instance_backend *b, 
         q->list[kept++] = *old;
     }
     q->count = kept;
-}
-
-static void commands_add(struct commands *q, struct instance_backend *b, const struct runtime_command *c,
-                         uint64_t event_us)
-{
-    bool under_way = q->busy && q->list[0].backend == b && str_eq(q->list[0].name, c->name);
-    if (under_way && q->list[0].state == c->state)
+    if (!add)
         return;
-    q->list[q->count++] = (struct command){
-        .backend = b, .name = mem_strdup(c->name), .state = c->state, .why = c->why, .event_us = event_us};
-}
-
-/* What waited already does not go before what brings a server back: it is chosen because of that. */
-static void commands_put_back_first(struct commands *q)
-{
-    size_t next = q->busy ? 1 : 0;
+    q->list = mem_resize(q->list, q->count + count + 1, sizeof(q->list[0]));
+    for (size_t i = 0; i < count; i++) {
+        const struct runtime_command *c = &list[i];
+        bool under_way = q->busy && q->list[0].backend == b && str_eq(q->list[0].name, c->name);
+        if (queued[i] || (under_way && q->list[0].state == c->state))
+            continue;
+        q->list[q->count++] = (struct command){
+            .backend = b, .name = mem_strdup(c->name), .state = c->state, .why = c->why, .event_us = event_us};
+    }
+    /* What waited already does not go before what brings a server back: it is chosen because of that. */
     for (size_t i = next; i < q->count; i++) {
         if (q->list[i].state != RUNTIME_READY)
             continue;
@@ -126,19 +105,4 @@ static void commands_put_back_first(struct commands *q)
         memmove(&q->list[next + 1], &q->list[next], (i - next) * sizeof(q->list[0]));
         q->list[next++] = c;
     }
-}
-
-void commands_set(struct commands *q, struct instance_backend *b, const struct runtime_command *list, size_t count,
-                  bool add, uint64_t event_us)
-{
-    cleanup(mem_free_ptr) const struct runtime_command **sorted = commands_sorted(list, count);
-    cleanup(mem_free_ptr) bool *queued = mem_array(count + 1, sizeof(queued[0]));
-    commands_keep(q, b, list, sorted, count, add, queued);
-    if (!add)
-        return;
-    q->list = mem_resize(q->list, q->count + count + 1, sizeof(q->list[0]));
-    for (size_t i = 0; i < count; i++)
-        if (!queued[i])
-            commands_add(q, b, &list[i], event_us);
-    commands_put_back_first(q);
 }

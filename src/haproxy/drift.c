@@ -85,22 +85,6 @@ static void drift_add(struct text_list *p, const char *server, const char *what)
         buf_printf(&p->text, "server %s: %s", server, what);
 }
 
-static void compare_lines(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg,
-                          struct text_list *p)
-{
-    for (size_t i = 0, at = 0; i < file->server_count; i++) {
-        const struct backend_server *line = &file->servers[i];
-        const struct runtime_server *is = runtime_find_next(r, line->name, &at);
-        if (is == NULL) {
-            drift_add(p, line->name, "HAProxy does not run it");
-            continue;
-        }
-        cleanup(mem_free_ptr) char *moved = manages(arg, line) ? place_problem(line, is) : NULL;
-        if (moved != NULL)
-            drift_add(p, line->name, moved);
-    }
-}
-
 void drift_places(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg,
                   struct changes *ret)
 {
@@ -113,15 +97,6 @@ void drift_places(const struct backend *file, const struct runtime *r, drift_man
         if (moved != NULL && line->port != 0)
             changes_add(ret, &c);
     }
-}
-
-/* Such a line may make any server. */
-static bool has_hidden_lines(const struct backend *file)
-{
-    for (size_t i = 0; i < file->unsupported_count; i++)
-        if (!file->unsupported[i].only_shown)
-            return true;
-    return false;
 }
 
 static void compare_rows(const struct backend *file, const struct runtime *r, struct text_list *p)
@@ -144,10 +119,19 @@ static void compare_rows(const struct backend *file, const struct runtime *r, st
 char *drift_of_backend(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg)
 {
     struct text_list p = {.between = "; ", .max = PROBLEMS_SHOWN};
+    bool hidden = false; /* a line that the API does not show, which may make any server */
     if (!file->exists || !r->readable)
         return NULL;
-    compare_lines(file, r, manages, arg, &p);
-    if (!has_hidden_lines(file))
+    for (size_t i = 0, at = 0; i < file->server_count; i++) {
+        const struct backend_server *line = &file->servers[i];
+        const struct runtime_server *is = runtime_find_next(r, line->name, &at);
+        cleanup(mem_free_ptr) char *moved = is != NULL && manages(arg, line) ? place_problem(line, is) : NULL;
+        if (is == NULL || moved != NULL)
+            drift_add(&p, line->name, is == NULL ? "HAProxy does not run it" : moved);
+    }
+    for (size_t i = 0; i < file->unsupported_count; i++)
+        hidden = hidden || !file->unsupported[i].only_shown;
+    if (!hidden)
         compare_rows(file, r, &p);
     cleanup(mem_free_ptr) char *what = text_list_take(&p);
     return what != NULL ? mem_printf("backend %s: %s", file->name, what) : NULL;

@@ -18,19 +18,12 @@ static void guard_hold(struct guard *g, struct cfg_content *file)
     g->digest[0] = '\0';
 }
 
-static void guard_digest(const struct cfg_content *file, char ret[DIGEST_SHA256_TEXT_BYTES])
-{
-    digest_sha256(file != NULL ? file->text : "", file != NULL ? file->len : 0, ret);
-}
-
 void guard_let_file_go(struct guard *g)
 {
-    char digest[DIGEST_SHA256_TEXT_BYTES];
     if (g->file == NULL)
         return;
-    guard_digest(g->file, digest);
-    guard_hold(g, NULL);
-    memcpy(g->digest, digest, sizeof(digest));
+    digest_sha256(g->file->text, g->file->len, g->digest);
+    cfg_content_hold(&g->file, NULL);
 }
 
 /* Another one than was read last; what the daemon itself has written since is none. */
@@ -41,7 +34,7 @@ static bool guard_is_other(const struct guard *g, const struct cfg_content *file
         return !cfg_content_same(g->file, file);
     if (g->digest[0] == '\0')
         return false;
-    guard_digest(file, digest);
+    digest_sha256(file != NULL ? file->text : "", file != NULL ? file->len : 0, digest);
     return !str_eq(g->digest, digest);
 }
 
@@ -52,18 +45,13 @@ void guard_fini(struct guard *g)
     guard_init(g);
 }
 
-static void guard_set_problem(struct guard *g, const char *problem)
-{
-    char *old = g->problem;
-    g->problem = mem_strdup(problem);
-    free(old);
-}
-
 void guard_refuse(struct guard *g, int64_t version, const char *problem)
 {
+    char *old = g->problem;
     g->passed = -1;
     g->refused = version;
-    guard_set_problem(g, problem);
+    g->problem = mem_strdup(problem);
+    free(old);
 }
 
 void guard_read(struct guard *g, int64_t version, bool behind, struct cfg_content *file, const char *problem,
@@ -78,12 +66,16 @@ void guard_read(struct guard *g, int64_t version, bool behind, struct cfg_conten
         g->digest[0] = '?'; /* no digest: any other reading is another */
     if (problem == NULL && g->blind)
         problem = defaults_problem;
-    if (problem != NULL)
+    if (problem != NULL) {
         guard_refuse(g, version, problem);
-    else if (g->blind)
+        return;
+    }
+    if (g->blind)
         g->passed = version;
-    if (problem == NULL && g->refused != version)
-        guard_set_problem(g, NULL);
+    if (g->refused != version) {
+        free(g->problem);
+        g->problem = NULL;
+    }
 }
 
 void guard_forget(struct guard *g)

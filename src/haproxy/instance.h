@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "haproxy/engine.h"
-#include "haproxy/reload.h"
+#include "haproxy/reload_poll.h"
 #include "haproxy/verification.h"
 #include "report/history.h"
 

@@ -60,13 +60,6 @@ static bool map_is_word(const char *text, size_t len)
     return len > 0;
 }
 
-static bool map_can_say(const struct map_entry *e, bool with_value, const char *path)
-{
-    size_t bytes = strlen(path) + e->key_len + e->value_len;
-    return map_is_word(e->key, e->key_len) && (!with_value || map_is_word(e->value, e->value_len)) &&
-           bytes < MAP_COMMAND_MAX_BYTES;
-}
-
 enum map_command { MAP_ADD, MAP_SET, MAP_DELETE };
 
 struct map_printed {
@@ -79,7 +72,9 @@ static bool map_print(struct map_printed *p, enum map_command c, const struct ma
 {
     static const char *const names[] = {[MAP_ADD] = "add", [MAP_SET] = "set", [MAP_DELETE] = "del"};
     bool with_value = c != MAP_DELETE;
-    if (p->count == MAP_COMMANDS_MAX || !map_can_say(e, with_value, p->path))
+    size_t bytes = strlen(p->path) + e->key_len + e->value_len;
+    if (p->count == MAP_COMMANDS_MAX || bytes >= MAP_COMMAND_MAX_BYTES || !map_is_word(e->key, e->key_len) ||
+        (with_value && !map_is_word(e->value, e->value_len)))
         return false;
     p->count++;
     buf_printf(&p->text[c], "%s map %s %.*s", names[c], p->path, (int)e->key_len, e->key);

@@ -17,10 +17,7 @@ void map_entries_fini(struct map_entries *m)
 
 void map_entries_add(struct map_entries *m, const struct map_entry *e)
 {
-    if (m->count == m->size) {
-        m->size = m->size > 0 ? 2 * m->size : 16;
-        m->list = mem_resize(m->list, m->size, sizeof(*m->list));
-    }
+    m->list = mem_one_more(m->list, m->count, sizeof(*m->list));
     m->list[m->count++] = *e;
 }
 
@@ -43,7 +40,8 @@ void map_entries_read(struct map_entries *m, const char *text)
 
 static int map_text_order(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+    size_t len = a_len < b_len ? a_len : b_len;
+    int order = len > 0 ? memcmp(a, b, len) : 0;
     return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
 }
 
@@ -83,19 +81,11 @@ bool map_walk_next(struct map_walk *w, const struct map_entry **ret_a, const str
     return true;
 }
 
-static bool map_text_same(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);
-}
-
 bool map_entries_same(const struct map_entries *a, const struct map_entries *b)
 {
     bool same = a->count == b->count;
-    for (size_t i = 0; i < a->count && same; i++) {
-        const struct map_entry *x = &a->list[i], *y = &b->list[i];
-        same = map_text_same(x->key, x->key_len, y->key, y->key_len) &&
-               map_text_same(x->value, x->value_len, y->value, y->value_len);
-    }
+    for (size_t i = 0; i < a->count && same; i++)
+        same = map_entry_order(&a->list[i], &b->list[i]) == 0;
     return same;
 }
 

@@ -19,7 +19,7 @@ struct map_entry {
 /* A zeroed one is empty. */
 struct map_entries {
     struct map_entry *list;
-    size_t count, size; /* size: allocated */
+    size_t count;
 };
 
 void map_entries_fini(struct map_entries *m); /* for cleanup() */

@@ -50,12 +50,6 @@ const struct backend *readout_backend(const struct reading *r)
     return r->as_last ? r->last : &r->backend;
 }
 
-static void readout_forget_runtime(struct readout *o)
-{
-    for (size_t i = 0; i < o->count; i++)
-        runtime_fini(&o->found[i].runtime);
-}
-
 void readout_begin_configuration(struct readout *o)
 {
     readout_forget_configuration(o);
@@ -68,7 +62,8 @@ void readout_begin_configuration(struct readout *o)
 void readout_begin(struct readout *o)
 {
     readout_begin_configuration(o);
-    readout_forget_runtime(o);
+    for (size_t i = 0; i < o->count; i++)
+        runtime_fini(&o->found[i].runtime);
     o->worker_pid = o->worker_uptime_s = -1;
     o->worker_silent = false;
 }
@@ -76,7 +71,8 @@ void readout_begin(struct readout *o)
 void readout_fini(struct readout *o)
 {
     readout_forget_configuration(o);
-    readout_forget_runtime(o);
+    for (size_t i = 0; i < o->count; i++)
+        runtime_fini(&o->found[i].runtime);
     readout_let_file_go(o, false);
     free(o->found);
     o->found = NULL;

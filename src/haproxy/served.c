@@ -30,10 +30,7 @@ void served_fini(struct served *s)
 
 static void served_add(struct served_list *l, struct served_proxy p)
 {
-    if (l->count == l->room) {
-        l->room = l->room > 0 ? 2 * l->room : 16;
-        l->list = mem_resize(l->list, l->room, sizeof(l->list[0]));
-    }
+    l->list = mem_one_more(l->list, l->count, sizeof(l->list[0]));
     l->list[l->count++] = p;
 }
 
@@ -50,10 +47,7 @@ void served_add_backend(struct served *s, const char *name, unsigned up)
 static void served_add_failure(struct served_failures *f, const char *backend, const char *server, const char *check,
                                const char *detail)
 {
-    if (f->count == f->room) {
-        f->room = f->room > 0 ? 2 * f->room : 16;
-        f->list = mem_resize(f->list, f->room, sizeof(f->list[0]));
-    }
+    f->list = mem_one_more(f->list, f->count, sizeof(f->list[0]));
     f->list[f->count++] =
         (struct served_failure){mem_strdup(backend), mem_strdup(server), mem_strdup(check), mem_strdup(detail)};
 }
@@ -115,20 +109,14 @@ void served_copy(struct served *ret, const struct served *s)
     *ret = copy;
 }
 
+static int served_name_order(const void *name, const void *proxy)
+{
+    return strcmp(name, ((const struct served_proxy *)proxy)->name);
+}
+
 const struct served_proxy *served_find(const struct served_list *l, const char *name)
 {
-    size_t from = 0, to = l->count;
-    while (from < to) {
-        size_t at = from + (to - from) / 2;
-        int order = strcmp(l->list[at].name, name);
-        if (order == 0)
-            return &l->list[at];
-        if (order < 0)
-            from = at + 1;
-        else
-            to = at;
-    }
-    return NULL;
+    return l->count > 0 ? bsearch(name, l->list, l->count, sizeof(l->list[0]), served_name_order) : NULL;
 }
 
 unsigned served_up(const struct served *s, const char *backend)

@@ -19,18 +19,18 @@ struct served_proxy {
 
 struct served_list {
     struct served_proxy *list; /* by name */
-    size_t count, room;
+    size_t count;
 };
 
 /* A server that its health check says is down, with what that says: "L4TOUT"; "Connection refused", "" where it is not
- * told. */
+ * shown. */
 struct served_failure {
     char *backend, *server, *check, *detail;
 };
 
 struct served_failures {
     struct served_failure *list;
-    size_t count, room;
+    size_t count;
 };
 
 struct served {

@@ -52,23 +52,16 @@ const char *siblings_rest_of_line(const struct cfg_line *l)
     return out.len > 0 ? shared_text_take(buf_take(&out)) : NULL;
 }
 
-static bool siblings_same_words(const struct cfg_line *a, size_t i, size_t i_end, const struct cfg_line *b, size_t k,
-                                size_t k_end)
-{
-    if (i_end - i != k_end - k)
-        return false;
-    for (; i < i_end; i++, k++)
-        if (a->words[i].raw_len != b->words[k].raw_len ||
-            memcmp(a->words[i].raw, b->words[k].raw, a->words[i].raw_len) != 0)
-            return false;
-    return true;
-}
-
 static bool siblings_has_words(const struct cfg_line *l, const struct cfg_line *of, size_t at, size_t end)
 {
     for (size_t k = 0, next; k < l->count; k = next) {
         next = siblings_next_keyword(l, k);
-        if (siblings_same_words(of, at, end, l, k, next))
+        bool same = next - k == end - at;
+        for (size_t n = 0; same && n < end - at; n++) {
+            const struct cfg_word *x = &of->words[at + n], *y = &l->words[k + n];
+            same = x->raw_len == y->raw_len && memcmp(x->raw, y->raw, x->raw_len) == 0;
+        }
+        if (same)
             return true;
     }
     return false;

@@ -52,42 +52,6 @@ static unsigned validation_line(const char **text, const char **ret_name, size_t
     return (unsigned)strtoul(digits, NULL, 10);
 }
 
-/* Said of each file that is refused. */
-static bool validation_says_nothing(const char *text)
-{
-    return strstr(text, "rror(s) found in configuration file") != NULL ||
-           strstr(text, "Fatal errors found in configuration") != NULL;
-}
-
-static void validation_say_line(const struct cfg_edits *edits, unsigned line, struct buf *out)
-{
-    struct cfg_edits_back back = {0};
-    bool inserted = false;
-    if (edits != NULL)
-        line = cfg_edits_line(edits, &back, line, &inserted);
-    buf_printf(out, inserted ? "a line that is added behind line %u: " : "line %u: ", line);
-}
-
-char *validation_text(const char *message, const struct cfg_edits *edits, bool rewritten)
-{
-    struct text_list all = {.between = "; ", .max = SHOWN};
-    const char *at = message;
-    for (char *text; (text = validation_next(&at)) != NULL; free(text)) {
-        const char *says = text, *name;
-        size_t len;
-        unsigned line = validation_line(&says, &name, &len);
-        if (validation_says_nothing(says) || !text_list_next(&all))
-            continue;
-        if (line > 0 && rewritten)
-            buf_printf(&all.text, "line %u of the file as the Data Plane API writes it: ", line);
-        else if (line > 0)
-            validation_say_line(edits, line, &all.text);
-        buf_add(&all.text, says);
-    }
-    char *list = text_list_take(&all);
-    return list != NULL ? list : mem_strdup(message);
-}
-
 /* The next line that is an error, behind "[ALERT] (PID) : "; *at is moved behind it. Allocates; NULL: no more. */
 static char *validation_next_alert(const char **at)
 {
@@ -107,22 +71,43 @@ static char *validation_next_alert(const char **at)
     return NULL;
 }
 
-char *validation_text_of_program(const char *said, const char *file, const struct cfg_edits *edits)
+/* file: of a program; NULL: an API's answer. */
+static char *validation_messages(const char *said, const char *file, const struct cfg_edits *edits, bool rewritten)
 {
     struct text_list all = {.between = "; ", .max = SHOWN};
     const char *at = said;
-    for (char *text; (text = validation_next_alert(&at)) != NULL; free(text)) {
-        const char *says = text, *name;
-        size_t len;
+    for (char *text; (text = file != NULL ? validation_next_alert(&at) : validation_next(&at)) != NULL; free(text)) {
+        struct cfg_edits_back back = {0};
+        const char *says = text, *name = NULL;
+        bool inserted = false;
+        size_t len = 0;
         unsigned line = validation_line(&says, &name, &len);
-        if (validation_says_nothing(says) || !text_list_next(&all))
+        /* Said of each file that is refused. */
+        bool says_nothing = strstr(says, "rror(s) found in configuration file") != NULL ||
+                            strstr(says, "Fatal errors found in configuration") != NULL;
+        if (says_nothing || !text_list_next(&all))
             continue;
-        if (line > 0 && strlen(file) == len && memcmp(name, file, len) == 0)
-            validation_say_line(edits, line, &all.text);
-        else if (line > 0)
+        bool others = file != NULL && line > 0 && (strlen(file) != len || memcmp(name, file, len) != 0);
+        if (line > 0 && !others && !rewritten && edits != NULL)
+            line = cfg_edits_line(edits, &back, line, &inserted);
+        if (others)
             buf_printf(&all.text, "%.*s, line %u: ", (int)len, name, line);
+        else if (line > 0 && rewritten)
+            buf_printf(&all.text, "line %u of the file as the Data Plane API writes it: ", line);
+        else if (line > 0)
+            buf_printf(&all.text, inserted ? "a line that is added behind line %u: " : "line %u: ", line);
         buf_add(&all.text, says);
     }
     char *list = text_list_take(&all);
     return list != NULL ? list : mem_strdup(said);
+}
+
+char *validation_text(const char *message, const struct cfg_edits *edits, bool rewritten)
+{
+    return validation_messages(message, NULL, edits, rewritten);
+}
+
+char *validation_text_of_program(const char *said, const char *file, const struct cfg_edits *edits)
+{
+    return validation_messages(said, file, edits, false);
 }

@@ -1,12 +1,13 @@
-"""What comes of a configuration after it runs (configuration/probation), who gets it first (configuration/canary), and what goes back
-(configuration/rollback)."""
+"""What comes of a configuration after it runs (configuration/probation), who gets it first (configuration/turns), and what goes back
+(configuration/succession)."""
 
 from .mutant import Mutant, room
 
+RUNS = "configuration/target_runs.c"
+SUCCESSION = "configuration/succession.c"
+TURNS = "configuration/turns.c"
 PROBATION = "configuration/probation.c"
 PROMISED = "configuration/promised.c"
-CANARY = "configuration/canary.c"
-ROLLBACK = "configuration/rollback.c"
 STORE = "configuration/store.c"
 TARGET = "configuration/target.c"
 STAT = "haproxy/local/cli_stat.c"
@@ -29,21 +30,21 @@ room("probation", ("test_probation", "test_promised", "test_served"), (
     Mutant("who never answered is dead", PROBATION, "if (!s->answers && w->worker.pid == 0)", "if (false)"),
     Mutant("proxies that are not known are missing", PROBATION, "if (w->state == PROBATION_GOES_ON && s->lists)\n        probation_read_listeners",
            "if (w->state == PROBATION_GOES_ON)\n        probation_read_listeners"),
-    Mutant("a listener that was stopped before is missed", PROBATION, "return before == NULL || before->open;", "return true;"),
-    Mutant("a new listener is not expected", PROBATION, "return before == NULL || before->open;", "return before != NULL && before->open;"),
+    Mutant("a listener that was stopped before is missed", PROBATION, "        if (before == NULL || before->open) /* else", "        if (before == NULL || true) /* else"),
+    Mutant("a new listener is not expected", PROBATION, "        if (before == NULL || before->open) /* else", "        if (before != NULL && before->open) /* else"),
     Mutant("a listener that does not listen is there", PROBATION, "p != NULL && p->open ? 0", "p != NULL ? 0"),
-    Mutant("a backend that had none before is missed", PROBATION, "return served_up(&w->baseline, name) > 0;", "return true;"),
+    Mutant("a backend that had none before is missed", PROBATION, "        if (served_up(&w->baseline, p.backends.list[i]) > 0)\n", ""),
     Mutant("checks that begin with down are evidence at once", PROBATION, "(item->was_up || now_ms - w->since_ms >= for_ms)", "true"),
     Mutant("a backend that never comes up is no evidence", PROBATION, "(item->was_up || now_ms - w->since_ms >= for_ms)", "item->was_up"),
-    Mutant("what is on its way to be evidence is good", PROBATION, " && probation_is_clear(w))", ")"),
-    Mutant("the time is over before it is", PROBATION, "now_ms - w->since_ms >= w->time_ms && probation_is_clear", "probation_is_clear"),
+    Mutant("what is on its way to be evidence is good", PROBATION, "w->time_ms && clear)", "w->time_ms && (clear || true))"),
+    Mutant("the time is over before it is", PROBATION, "now_ms - w->since_ms >= w->time_ms && clear)", "(now_ms > 0) && clear)"),
     Mutant("what is lost elsewhere, too, is evidence", PROBATION, "elsewhere(arg, item->name) ? &both : &here", "false ? &both : &here"),
     Mutant("a backend is judged again and again", PROBATION, "        item->judged = true;\n", ""),
     Mutant("the next one has no baseline", PROBATION, "    error_clear(&w->evidence);\n    w->silent", "    served_fini(&w->baseline);\n    error_clear(&w->evidence);\n    w->silent"),
     Mutant("what is disabled is promised", PROMISED, "|| promised_is_disabled(s))", ")"),
-    Mutant("what a condition hides is promised", PROMISED, "if (depth == 0)", "if (true)"),
+    Mutant("what a condition hides is promised", PROMISED, "if (depth > 0 || (!front", "if ((!front"),
     Mutant("a server that is disabled serves", PROMISED, 'if (str_eq(cfg_word(words, k), "disabled") ||', "if ("),
-    Mutant("a frontend without a bind listens", PROMISED, "if (front && promised_listens(s))", "if (front)"),
+    Mutant("a frontend without a bind listens", PROMISED, "if (front && binds)", "if (front && (binds || true))"),
     Mutant("a name is found by its place", "haproxy/served.c", "qsort(l->list, l->count, sizeof(l->list[0]), served_order);", "(void)served_order;"),
     Mutant("backup servers do not count", STAT, "(unsigned)(active + backup)", "(unsigned)active"),
     Mutant("a stopped frontend is open", STAT, 'str_eq(values[STAT_STATUS], "OPEN")', "true"),
@@ -51,34 +52,34 @@ room("probation", ("test_probation", "test_promised", "test_served"), (
     Mutant("an API that got no answer has no proxies", CODEC, "if (!str_empty(why))", "if (false)"),
 ))
 room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
-    Mutant("once it was watched, what it serves before the next write is not looked at", CANARY, "!w->asked && !watched;", "!w->asked && w->state == PROBATION_NONE;"),
-    Mutant("what went back to the file is another writer's drift", ROLLBACK, "        store_taken_back(c->options.store, c->document->id, target_name(t));\n", ""),
+    Mutant("once it was watched, what it serves before the next write is not looked at", TARGET, "!w->asked && !watched;", "!w->asked && w->state == PROBATION_NONE;"),
+    Mutant("what went back to the file is another writer's drift", RUNS, "    store_taken_back(store, d->id, target_name(t));\n", ""),
     Mutant("a version that went back is gone back to", STORE, " && !store_is_rejected(s, s->entries[i].v.id))", ")"),
-    Mutant("all get it at once", CANARY, "    canary_choose(c);\n    return t->canary;", "    canary_choose(c);\n    return true;"),
-    Mutant("a canary is never over", CANARY, "    c->canary_passed = true;\n", ""),
-    Mutant("a canary is over before all are good", CANARY, "members == 0 || good < members)", "members == 0 || good == 0)"),
-    Mutant("what was proven needs a canary", CANARY, "!c->canary_passed &&\n           !store_is_proven(c->options.store, c->document->id);", "!c->canary_passed;"),
-    Mutant("after a restart another one is the canary", CANARY, "    count = canary_add(c, count, canary_has_document);\n", ""),
-    Mutant("one that does not answer is waited for", CANARY, "t->canary = t->canary && (canary_has_document(t) || canary_has_begun(t));", ""),
-    Mutant("a new document is good as the one before", CANARY, "        probation_end(&t->probation);\n    }\n}", "    }\n}"),
+    Mutant("all get it at once", TURNS, "    canary_choose(c);\n    return t->watch.canary;", "    canary_choose(c);\n    return true;"),
+    Mutant("a canary is never over", SUCCESSION, "    c->canary_passed = true;\n", ""),
+    Mutant("a canary is over before all are good", SUCCESSION, "members == 0 || good < members)", "members == 0 || good == 0)"),
+    Mutant("what was proven needs a canary", TURNS, "!c->canary_passed &&\n           !store_is_proven(c->options.store, c->document->id);", "!c->canary_passed;"),
+    Mutant("after a restart another one is the canary", TURNS, "for (int round = 0; round < 3; round++)", "for (int round = 1; round < 3; round++)"),
+    Mutant("one that does not answer is waited for", TURNS, "        w->canary = w->canary && (has_document || begun);\n", "        (void)begun, (void)has_document;\n"),
+    Mutant("a new document is good as the one before", SUCCESSION, "        probation_end(&w->probation);\n", ""),
     Mutant("what went back to the file has passed", TARGET, "        t->of->canary_passed = false;", "        ;"),
-    Mutant("nothing is proven", CANARY, "    store_prove(c->options.store, c->document->id);\n", ""),
-    Mutant("it is proven by one of them", CANARY, "if (!canary_is_good(t) && !t->away && !t->joins)", "if (false)"),
-    Mutant("a watch does not go on after a restart", CANARY, "(t->unchanged && !unfinished && !first))", "(t->unchanged && !first))"),
-    Mutant("servers count with auto, too", CANARY, "bool counts = c->options.rollback == CONFIGURATION_ROLLBACK_SERVING ||", "bool counts = true ||"),
-    Mutant("servers do not count at a canary", CANARY, " || (t->canary && canary_goes_on(c));\n    struct error said;", ";\n    struct error said;"),
-    Mutant("report rolls back", ROLLBACK, "c->options.rollback != CONFIGURATION_ROLLBACK_REPORT && ", ""),
-    Mutant("a rollback is rolled back", ROLLBACK, "c->version == 0 && configuration_writes(c) &&", "configuration_writes(c) &&"),
-    Mutant("it is told again and again", ROLLBACK, "    rollback_canary_failed(t, &evidence);\n    t->evidence_told = true;", "    rollback_canary_failed(t, &evidence);"),
-    Mutant("what one cannot load stays on the others", ROLLBACK, "rollback_judge(t) || rollback_unloadable(t)", "rollback_judge(t)"),
-    Mutant("a canary that fails is not told", ROLLBACK, "    configuration_tell(c, CONFIGURATION_CANARY_FAILED, t, evidence);\n", ""),
-    Mutant("SIGHUP does not release it", ROLLBACK, "    configuration_use(c, d, 0);\n}", "}"),
-    Mutant("SIGHUP ends an operator's rollback", ROLLBACK, "c->withdrawn == NULL || store_held_why(c->options.store) == NULL", "c->withdrawn == NULL"),
-    Mutant("report is not looked at again", ROLLBACK, "            canary_applied(t, true);\n", ";\n"),
-    Mutant("what goes back is forgotten by a restart", ROLLBACK, "    store_hold(c->options.store, c->document->id, number, why);\n", ""),
-    Mutant("where nothing is kept nothing goes back", ROLLBACK, "        t->restores = any = true;\n", ""),
-    Mutant("a file goes back without its files", ROLLBACK, "c->document->with_files ? NULL : target_next(c, NULL)", "target_next(c, NULL)"),
-    Mutant("the last good one is dropped", STORE, "    at -= s->entries[at].v.number == s->proven;\n", ""),
+    Mutant("nothing is proven", SUCCESSION, "    store_prove(c->options.store, c->document->id);\n", ""),
+    Mutant("it is proven by one of them", SUCCESSION, "if (!canary_is_good(t) && !t->failed.away && !t->watch.joins)", "if (false)"),
+    Mutant("a watch does not go on after a restart", RUNS, "(t->sent.unchanged && !unfinished && !first))", "(t->sent.unchanged && !first))"),
+    Mutant("servers count with auto, too", SUCCESSION, "bool counts = c->options.rollback == CONFIGURATION_ROLLBACK_SERVING ||", "bool counts = true ||"),
+    Mutant("servers do not count at a canary", SUCCESSION, " || (t->watch.canary && canary_goes_on(c));\n    struct error said;", ";\n    struct error said;"),
+    Mutant("report rolls back", SUCCESSION, "c->options.rollback != CONFIGURATION_ROLLBACK_REPORT && ", ""),
+    Mutant("a rollback is rolled back", SUCCESSION, "c->version == 0 && configuration_writes(c) &&", "configuration_writes(c) &&"),
+    Mutant("it is told again and again", SUCCESSION, "    t->watch.reported = true;\n}", "}"),
+    Mutant("what one cannot load stays on the others", SUCCESSION, "    if (!w->load_failed)\n        return false;", "    if (true)\n        return false;"),
+    Mutant("a canary that fails is not told", SUCCESSION, "    configuration_tell(c, CONFIGURATION_CANARY_FAILED, t, evidence);\n", ""),
+    Mutant("SIGHUP does not release it", SUCCESSION, "    configuration_use(c, d, 0);\n}", "}"),
+    Mutant("SIGHUP ends an operator's rollback", SUCCESSION, "c->withdrawn == NULL || store_view(c->options.store).held_why == NULL", "c->withdrawn == NULL"),
+    Mutant("report is not looked at again", SUCCESSION, "            canary_applied(t, true);\n", ";\n"),
+    Mutant("what goes back is forgotten by a restart", SUCCESSION, "        store_hold(store, from->id, number, why.message);\n", ""),
+    Mutant("where nothing is kept nothing goes back", RUNS, "    t->failed.restores = true;\n    t->sent.progress = PROGRESS_RESTORING;\n    t->failed.why = *why;\n", "    t->sent.progress = PROGRESS_RESTORING;\n    t->failed.why = *why;\n"),
+    Mutant("a file goes back without its files", SUCCESSION, "bool files = to == NULL && !from->with_files;", "bool files = to == NULL;"),
+    Mutant("the last good one is dropped", STORE, "        oldest -= s->entries[oldest].v.number == s->proven;\n", ""),
     Mutant("it goes back to itself", STORE, "return store_is_proven(s, id) ? 0 : s->proven;", "return s->proven;"),
     Mutant("what an earlier daemon ran is not known to be good", STORE, "s->count > 0 ? s->entries[0].v.number : 0, &number", "0, &number"),
 ))

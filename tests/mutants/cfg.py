@@ -36,8 +36,8 @@ room("cfg, sent", ("test_cfg_source",), (
     Mutant("conditionals are sent", SOURCE, "    if (problem != NULL)\n", "    if (false)\n"),
     Mutant("a line without a section is sent", SOURCE, "    if (lost < f->sections[0].line)\n        return", "    if (false)\n        return"),
     Mutant("a directive needs a section", SOURCE, "while (lost < f->sections[0].line && cfg_file_is_directive(lost))", "while (false)"),
-    Mutant("a section may be lost", SOURCE, "        if (str_eq(list[i - 1]->kind, list[i]->kind) &&", "        if (false && str_eq(list[i - 1]->kind, list[i]->kind) &&"),
-    Mutant("sections of other kinds are one", SOURCE, "        if (str_eq(list[i - 1]->kind, list[i]->kind) && str_eq(", "        if (str_eq("),
+    Mutant("a section may be lost", SOURCE, "        if (cfg_file_section_order(list[i - 1], list[i]) == 0 &&", "        if (false &&"),
+    Mutant("sections of other kinds are one", SOURCE, "        if (cfg_file_section_order(list[i - 1], list[i]) == 0 &&", "        if (str_eq(cfg_file_name(list[i - 1]), cfg_file_name(list[i])) &&"),
     Mutant("two global are refused", SOURCE, '{"global", "traces"}', '{"traces"}'),
     Mutant("what inherits nothing is sent", SOURCE, "if (count > 0 && cfg_file_is_proxy", "if (false && cfg_file_is_proxy"),
     Mutant("any name behind from", SOURCE, "if (count > 1 && s->defaults != NULL && ", "if (false && "),
@@ -73,9 +73,9 @@ room("cfg, meaning", ("test_cfg_difference", "test_cfg_file"), (
            '(proxy || str_eq(first->in->kind, "peers")) && s->was != NULL && (str_has_prefix(kind, "server") ||'),
     Mutant("the first of two sections is all", DIFFERENCE, "once = was.count == 1 && is.count == 1;", "once = was.count > 0 && is.count > 0;"),
     Mutant("order is no difference", DIFFERENCE, "if (moved_to[i] != 0 && moved_to[i] < last) {", "if (false) {"),
-    Mutant("a server that is gone is not seen", DIFFERENCE, "compare_lone_server(d, in, &a[i++], false, kind, 0);", "i++;"),
-    Mutant("the lines of a new section are said, too", DIFFERENCE, "if (!same && !c->in.done)", "if (!same)"),
-    Mutant("sections are one", DIFFERENCE, "if (cfg_entry_is_header(first) || len != c->in.name_len || memcmp(first->key, c->in.name, len) != 0)", "if (c->in.name_len == 0)"),
+    Mutant("a server that is gone is not seen", DIFFERENCE, "compare_lone_server(in, &a[i++], false, kind, 0);", "i++;"),
+    Mutant("the lines of a new section are said, too", DIFFERENCE, "if (!same && !in->done)", "if (!same)"),
+    Mutant("sections are one", DIFFERENCE, "if (cfg_entry_is_header(first) || len != in->name_len || memcmp(first->key, in->name, len) != 0)", "if (in->name_len == 0)"),
 ))
 room("cfg, cost", ("test_cfg_difference",), (
     Mutant("a name is an address", DIFFERENCE, "if (str_ip_family(host + brackets) == 0)", "if (false)"),

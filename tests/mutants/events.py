@@ -42,7 +42,7 @@ room("events", ("test_event_correlator", "test_events", "test_events_about", "te
 ))
 room("journal", ("test_engine_history",), (
     Mutant("a trouble fills the journal", "haproxy/instance_report.c",
-           "if (log_limit_pass_message(&in->trouble_limit, clock_mono_ms(), in->problem.message, &before))", "if (true)"),
+           "if (log_limit_pass_message(&in->report.trouble_limit, clock_mono_ms(), in->report.problem.message, &before))", "if (true)"),
     Mutant("in sync without a reason", "servers/report.c", "    if (!n->news)\n        return;\n", ""),
     Mutant("in sync is recorded again and again", "servers/report.c", "    n->news = false;\n", ""),
     Mutant("what was written is recorded twice", "servers/report.c", "    buf_clear(&n->written);\n", ""),
@@ -54,5 +54,5 @@ room("journal", ("test_engine_history",), (
     Mutant("our own writes are drift", "servers/report.c", "    n->settled_version = -1;\n    if (n->event_us", "    if (n->event_us"),
     Mutant("writes to other backends are drift", "servers/report.c", "        r->settled_version = version;\n", "        ;\n"),
     Mutant("another wish is drift", "servers/report.c", " &&\n           n->settled_number == s->number;", ";"),
-    Mutant("what somebody else mended is our repair", "haproxy/instance_report.c", "    if (in->drift_answered)\n", ""),
+    Mutant("what somebody else mended is our repair", "haproxy/instance_report.c", "    if (r->drift_answered)\n", ""),
 ))

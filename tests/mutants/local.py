@@ -41,8 +41,8 @@ room("local, what runs", ("test_local_driver", "test_local_cli", "test_validatio
     Mutant("the worker is not known", READ, "    d->to->worker_pid = info.pid;\n", ""),
     Mutant("a word of another name is the pid", CLI, 'return str_has_prefix(line, name) && str_has_prefix(line + len, ": ") ?', "return str_has_prefix(line, name) ?"),
     Mutant("a process without a number answers", CLI, "return ret->pid > 0 ? 0", "return ret->pid != 0 ? 0"),
-    Mutant("a line of another file is the user's", TEXT, "if (line > 0 && strlen(file) == len && memcmp(name, file, len) == 0)", "if (line > 0)"),
-    Mutant("the beginning of a name is the name", TEXT, "if (line > 0 && strlen(file) == len && ", "if (line > 0 && "),
+    Mutant("a line of another file is the user's", TEXT, "bool others = file != NULL && line > 0 &&", "bool others = false &&"),
+    Mutant("the beginning of a name is the name", TEXT, "(strlen(file) != len || memcmp", "(memcmp"),
 ))
 room("local, what a document is for", ("test_document", "test_store"), (
     Mutant("a HAProxy that reads the file itself gets what an API gets", "configuration/document.c", "use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(file)", "cfg_source_is_as_sent(file)"),

@@ -155,9 +155,9 @@ room("local, answers about files", ("test_map_text", "test_local_cli_files"), (
     Mutant("blanks at the end belong to a value", MAP, "            e.value_len--;\n", "            break;\n"),
     Mutant("a CR belongs to a value", MAP, '#define ENDS "\\r\\n"', '#define ENDS "\\n"'),
     Mutant("more entries are the same", MAP, "bool same = a->count == b->count;", "bool same = a->count <= b->count;"),
-    Mutant("values do not count", MAP, "&&\n               map_text_same(x->value, x->value_len, y->value, y->value_len);", ";"),
-    Mutant("keys do not count", MAP, "same = map_text_same(x->key, x->key_len, y->key, y->key_len) &&\n", "same =\n"),
-    Mutant("the beginning of a text is the text", MAP, "return a_len == b_len && (a_len == 0", "return a_len <= b_len && (a_len == 0"),
+    Mutant("values do not count", MAP, "same = map_entry_order(&a->list[i], &b->list[i]) == 0;", "same = map_entry_order_of_keys(&a->list[i], &b->list[i]) == 0;"),
+    Mutant("keys do not count", MAP, "same = map_entry_order(&a->list[i], &b->list[i]) == 0;", "same = a->list[i].value_len == b->list[i].value_len && memcmp(a->list[i].value, b->list[i].value, a->list[i].value_len) == 0;"),
+    Mutant("the beginning of a text is the text", MAP, "return order != 0 ? order : (a_len > b_len) - (a_len < b_len);", "return order;"),
 ))
 room("local, single entries of a map", ("test_map_commands",), (
     Mutant("what is behind a map's name says nothing", COMMANDS, "    if (mention[len] != ',' && mention[len] != ')')\n        return false;\n", ""),
@@ -177,8 +177,8 @@ room("local, single entries of a map", ("test_map_commands",), (
     Mutant("a semicolon is of a word", COMMANDS, """strchr("\\"'\\\\;#<", text[i])""", """strchr("\\"'\\\\#<", text[i])"""),
     Mutant("an identifier is a key", COMMANDS, """strchr("\\"'\\\\;#<", text[i])""", """strchr("\\"'\\\\;<", text[i])"""),
     Mutant("no value is one", COMMANDS, "    return len > 0;\n", "    return true;\n"),
-    Mutant("what goes has to be said", COMMANDS, "(!with_value || map_is_word", "(map_is_word"),
-    Mutant("a command has any length", COMMANDS, " &&\n           bytes < MAP_COMMAND_MAX_BYTES;", " &&\n           bytes > 0;"),
+    Mutant("what goes has to be said", COMMANDS, "(with_value && !map_is_word(", "(!map_is_word("),
+    Mutant("a command has any length", COMMANDS, " || bytes >= MAP_COMMAND_MAX_BYTES ||", " || bytes == 0 ||"),
     Mutant("any number is a few", COMMANDS, "p->count == MAP_COMMANDS_MAX || ", ""),
     Mutant("a quarter is a few", COMMANDS, "4 * p->count < wanted->count;", "4 * p->count <= wanted->count;"),
     Mutant("what changes comes", COMMANDS, "few = map_print(p, MAP_SET, to);", "few = map_print(p, MAP_ADD, to);"),

@@ -2,11 +2,12 @@
 
 from .mutant import Mutant, room
 
+SUCCESSION = "configuration/succession.c"
+TURNS = "configuration/turns.c"
 CULPRITS = "configuration/culprits.c"
 PLAN = "services/plan.c"
 ENGINE = "configuration/configuration.c"
 TARGET = "configuration/target.c"
-BY_RUNTIME = "configuration/target_runtime.c"
 OBJECTS = "template/objects.c"
 FORMS = "daemon/template/set_quarantine.c"
 SET = "template/set.c"
@@ -15,25 +16,25 @@ PEM = "net/pem.c"
 room("quarantine: the search", ("test_culprits",), (
     Mutant("one is blamed that was not seen alone", CULPRITS, "    if (bad == 1)\n", "    if (bad >= 1)\n"),
     Mutant("each one is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2, count", "size_t stay = bad - 1, count"),
-    Mutant("each one of one owner is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2;", "size_t stay = bad - 1;"),
+    Mutant("each one of one owner is tried alone", CULPRITS, "size_t stay = (bad + 1) / 2, clean", "size_t stay = bad - 1, clean"),
     Mutant("what has changed since is as it was judged", CULPRITS, "    if (!c->known)\n", "    if (false)\n"),
     Mutant("what changes leaves its group as it was judged", CULPRITS, "        c->known = false;\n    culprits_doubt", "        c->known = c->known;\n    culprits_doubt"),
     Mutant("a culprit that changes holds up the others", CULPRITS, "bool suspect = one->state != GOOD && ", "bool suspect = false && "),
     Mutant("what changes is accepted as it was", CULPRITS, "        one->accepted = false;\n        HASH_DEL", "        HASH_DEL"),
-    Mutant("the other half is never tried again", CULPRITS, "    if (c->confirmed)\n        culprits_move(c, BAD, REST);\n", ""),
+    Mutant("the other half is never tried again", CULPRITS, "    if (c->confirmed)\n            culprits_move(c, BAD, REST);\n", ""),
     Mutant("a culprit that changed is not tried again", CULPRITS, "else if (culprits_of(c, LATER) > 0 &&", "else if (false &&"),
     Mutant("what changes all the time has no document written", CULPRITS, "        c->tried_later = c->trial;\n", ""),
     Mutant("what was only checked is known to run", CULPRITS, "(one->state == GOOD && !c->trial)", "(one->state == GOOD)"),
     Mutant("a first document without objects is written", CULPRITS, "c->trial = c->trial || (!v->load && culprits_of(c, GOOD) == 0);", ""),
     Mutant("what runs is taken apart for a check", CULPRITS, "    c->trial = true;\n", ""),
-    Mutant("what runs is taken apart for a load", CULPRITS, "    if (v->load || culprits_of(c, GOOD) == 0) {", "    if (culprits_of(c, GOOD) == 0) {"),
+    Mutant("what runs is taken apart for a load", CULPRITS, "if (v->load || culprits_of(c, GOOD) == 0) {", "if (culprits_of(c, GOOD) == 0) {"),
     Mutant("a search that found nothing begins again", CULPRITS, "    if (c->gave_up)\n        say(&c->blameless, v->why);\n", ""),
     Mutant("a search that found nothing is the last one", CULPRITS, "    c->gave_up = false;\n    say(&c->blameless, NULL);\n", ""),
     Mutant("a culprit that is gone stays one", CULPRITS, "        if (one->seen)\n            continue;\n", "        if (one->seen || one->state == OUT)\n            continue;\n"),
     Mutant("an operator may ask in vain", CULPRITS, "    culprits_move(c, OUT, LATER);\n", ""),
     Mutant("no culprit is kept", CULPRITS, "one->state == OUT ? \"out\" : \"in\"", "\"in\""),
     Mutant("what was good is not kept", CULPRITS, "if (one->of != NULL || (one->state != OUT && !one->accepted))", "if (one->of != NULL || one->state != OUT)"),
-    Mutant("a bad change takes the service away", CULPRITS, "        if (was_good)\n            culprits_add_former(c, one);\n", ""),
+    Mutant("a bad change takes the service away", CULPRITS, "        if (was_good) { /* as it was", "        if (false) { /* as it was"),
     Mutant("what was before the start is known", CULPRITS, "one->accepted && one->known;", "one->accepted;"),
     Mutant("what was refused is a last good form", CULPRITS, "counts(one) ? GOOD : LATER;", "GOOD;"),
     Mutant("what is refused, too, comes again", CULPRITS, "            culprits_remove(c, one);\n            continue;\n        }\n        one->state = OUT;", "            one->state = GOOD;\n            continue;\n        }\n        one->state = OUT;"),
@@ -49,14 +50,14 @@ room("quarantine: one that changes again and again", ("test_culprits", "test_qua
     Mutant("one that waits keeps the search up", CULPRITS, "one->state == state && counts(one) && !waits(c, one);", "one->state == state && counts(one);"),
     Mutant("one that waits has no reason", CULPRITS, "(one->state != OUT && !waits(c, one)))\n        return NULL;", "one->state != OUT)\n        return NULL;"),
     Mutant("one that waits is not counted", CULPRITS, "count += is_refused(c, one);", "count += one->state == OUT;"),
-    Mutant("who gives up tries what waits", CULPRITS, "        if (one->state != OUT && !waits(c, one))\n            one->state", "        if (one->state != OUT)\n            one->state"),
+    Mutant("who gives up tries what waits", CULPRITS, "        if (one->state != OUT && !waits(c, one))\n                one->state", "        if (one->state != OUT)\n            one->state"),
     Mutant("an operator waits, too", CULPRITS, "        one->refusals = (struct refusals){0};\n", "        one->refusals.count = 0;\n"),
     Mutant("nobody wakes for it", "daemon/quarantine.c", "        timer_set(&q->wake, due_ms > now_ms ? due_ms - now_ms : 0);\n", "        (void)now_ms;\n"),
 ))
 room("quarantine: many of one owner", ("test_culprits",), (
-    Mutant("owners are told apart by halves of their objects", CULPRITS, "    if (amid != NULL) {\n", "    if (false) {\n"),
-    Mutant("who had no culprits is tried with those who had", CULPRITS, "    if (culprits_try_clean(c))\n        return;\n", ""),
-    Mutant("others wait until one owner's culprits are told apart", CULPRITS, "    if (culprits_try_others(c, bad))\n        return c->searching = true;\n", ""),
+    Mutant("owners are told apart by halves of their objects", CULPRITS, "amid = by_history ? NULL : culprits_owner_amid(c, bad, &alone);", "amid = NULL;"),
+    Mutant("who had no culprits is tried with those who had", CULPRITS, "bool by_history = clean > 0 && clean < bad;", "bool by_history = false && clean > 0;"),
+    Mutant("others wait until one owner's culprits are told apart", CULPRITS, "    if (bad <= 1 || culprits_owner_amid(c, bad, &alone) == NULL) {", "    if (false && (bad <= 1 || culprits_owner_amid(c, bad, &alone) == NULL)) {"),
     Mutant("what is new of a suspect is tried with what is new of others", CULPRITS, "(!c->confirmed || o->suspect || o->guilty)", "false"),
     Mutant("who changes all the time is tried before others' culprits each time", CULPRITS, " && (o->late == 0 || o->late == c->step)", ""),
     Mutant("who has many culprits does not wait", CULPRITS, "count % OWNER_REFUSALS != 0 ||", "true ||"),
@@ -86,10 +87,10 @@ room("quarantine: what is withheld of Services", ("test_services_plan",), (
     Mutant("a suspect is told nothing, at length", PLAN, "if (why != NULL && told != r->service)", "if (told != r->service)"),
 ))
 room("quarantine: documents that are only checked", ("test_target", "test_configuration"), (
-    Mutant("a trial is written", ENGINE, "return configuration_writes(c) && !c->document->trial;", "return configuration_writes(c);"),
-    Mutant("a trial needs no verdict", BY_RUNTIME, " && !target_document(t)->trial;", ";"),
-    Mutant("what was checked is not written then", ENGINE, " && c->document->trial == d->trial &&", " &&"),
-    Mutant("what is valid runs", ENGINE, "(checks && t->progress == PROGRESS_VALID)", "(t->progress == PROGRESS_VALID)"),
+    Mutant("a trial is written", TURNS, "return configuration_writes(c) && !c->document->trial;", "return configuration_writes(c);"),
+    Mutant("a trial needs no verdict", TURNS, " && !d->trial;", ";"),
+    Mutant("what was checked is not written then", SUCCESSION, " && c->document->trial == d->trial &&", " &&"),
+    Mutant("what is valid runs", ENGINE, "(checks && t->sent.progress == PROGRESS_VALID)", "(t->sent.progress == PROGRESS_VALID)"),
     Mutant("what is only checked keeps the next one waiting", TARGET, "restores || (writes && !target_by_runtime(t))", "restores || !target_by_runtime(t)"),
 ))
 room("quarantine: what is withheld of templates", ("test_template_objects",), (

@@ -7,7 +7,7 @@ RUNNING = "haproxy/dataplane/reader.c"
 ORDER = "haproxy/cfg/servers.c"
 CODEC = "haproxy/dataplane/codec.c"
 INSTANCE_READ = "haproxy/instance_read.c"
-INSTANCE_WRITE = "haproxy/instance_write.c"
+INSTANCE = "haproxy/instance.c"
 SHARED = "base/shared_text.c"
 
 room("reader: configuration", ("test_reader", "test_cfg_server_order"), (
@@ -42,13 +42,13 @@ room("reader: the list", ("test_cfg_server_order", "test_codec", "test_reader"),
     Mutant("servers are base fields", CODEC, '[] = {"servers",', '[] = {'),
     Mutant("servers of the list are lost", CODEC, "read_servers(servers, &read, NULL) != 0 ||", ""),
     Mutant("templates of the list are lost", CODEC, "read_templates(templates, &read, NULL) != 0 ||", ""),
-    Mutant("servers keep the order of the list", ORDER, "b->servers[i] = old[servers.list[i].at];", "b->servers[i] = old[i];"),
-    Mutant("templates keep the order of the list", ORDER, "b->templates[i] = old_templates[templates.list[i].at];", "b->templates[i] = old_templates[i];"),
+    Mutant("servers keep the order of the list", ORDER, "b->servers[i] = old[servers[i].at];", "b->servers[i] = old[i];"),
+    Mutant("templates keep the order of the list", ORDER, "b->templates[i] = old_templates[templates[i].at];", "b->templates[i] = old_templates[i];"),
     Mutant("a line twice is a line", ORDER, "if (found == NULL || found->line != 0)", "if (found == NULL)"),
-    Mutant("a server without a line has one", ORDER, "servers.lines != servers.count ||", "false ||"),
-    Mutant("a template without a line has one", ORDER, "|| templates.lines != templates.count)", ")"),
-    Mutant("two backends of a name are one", ORDER, "bool same = s != NULL && cfg_file_backend_again(f, s) == NULL;", "bool same = s != NULL;"),
-    Mutant("a line that is broken counts", ORDER, "same = !words.broken && words.count > 1 &&", "same = words.count > 1 &&"),
+    Mutant("a server without a line has one", ORDER, "return lines == count;", "return lines == count || str_eq(keyword, \"server\");"),
+    Mutant("a template without a line has one", ORDER, "return lines == count;", "return lines == count || !str_eq(keyword, \"server\");"),
+    Mutant("two backends of a name are one", ORDER, "if (s == NULL || cfg_file_backend_again(f, s) != NULL ||", "if (s == NULL ||"),
+    Mutant("a line that is broken counts", ORDER, "if (words.broken || words.count < 2)", "if (words.count < 2)"),
     Mutant("a listen section is a backend", "haproxy/cfg/file.c", 'if (str_eq(f->sections[i].kind, "backend") && str_eq(f->sections[i].name, backend))',
            "if (str_eq(f->sections[i].name, backend))"),
 ))
@@ -93,7 +93,7 @@ room("readings that know what was", ("test_engine_backends", "test_instance_guar
     Mutant("what the API makes of a file is never asked again", INSTANCE_READ, "|| in->as_last >= READINGS_AS_LAST;", ";"),
     Mutant("what the API makes of a file is asked each time", INSTANCE_READ, "bool all = in->backend_count < MANY_BACKENDS ||", "bool all = true ||"),
     Mutant("another API makes the same of a file", INSTANCE_READ, "        in->backends[i].as_read = false; /*", "        (void)0; /*"),
-    Mutant("a large file is kept", INSTANCE_WRITE, "file != NULL && file->len >= in->large_file_bytes;", "false;"),
-    Mutant("a large file that is not there needs no review", INSTANCE_WRITE, "if (all.transaction && in->file_let_go &&", "if (false &&"),
-    Mutant("a large file that is needed is let go again", INSTANCE_WRITE, "(large && !in->file_needed)", "large"),
+    Mutant("a large file is kept", INSTANCE_READ, "file != NULL && file->len >= in->large_file_bytes;", "false;"),
+    Mutant("a large file that is not there needs no review", INSTANCE, "if (all.transaction && in->file_let_go &&", "if (false &&"),
+    Mutant("a large file that is needed is let go again", INSTANCE_READ, "(large && !in->file_needed)", "large"),
 ))

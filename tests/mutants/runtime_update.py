@@ -103,7 +103,7 @@ room("write without a reload", ("test_runtime_update",), (
 room("calls and looks that cross", ("test_engine_running_state", "test_admin_states"), (
     Mutant("what is desired anew while something is under way is in sync", "servers/runtime_commands.c",
            "    if (plan.verdict != PLAN_IN_SYNC)\n", "    if (false)\n"),
-    Mutant("a call that crosses a look is made twice", "haproxy/instance_command.c", "in->phase == INSTANCE_READING,", "false,"),
+    Mutant("a call that crosses a look is made twice", "haproxy/instance_update.c", "in->phase == INSTANCE_READING,", "false,"),
     Mutant("what a crossed look could not show is not looked at", "haproxy/instance_read.c",
            "            in->unverified = true;\n", "            ;\n"),
     Mutant("who is back amid a look stays down", MEMORY,

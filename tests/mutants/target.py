@@ -37,11 +37,11 @@ room("what was undone", ("test_engine_conflict",), (
            "if (!write_is_undone(s) || write_may_be_put_back(s))", "if (!write_is_undone(s) || write_may_be_put_back(s) || !s->report.in_sync)"),
 ))
 room("end of an engine", ("test_engine_shutdown",), (
-    Mutant("drains that a commit carried are left once more", "haproxy/instance_update.c",
-           "if (!in->fresh && !in->read_at_end && instance_any_last_update(in)) {", "if (false) {"),
-    Mutant("the end looks for nothing", "haproxy/instance_update.c", "!in->read_at_end && instance_any_last_update(in)) {", "!in->read_at_end) {"),
-    Mutant("the end looks again and again", "haproxy/instance_update.c", "        in->read_at_end = true;\n", ""),
-    Mutant("a stranger's write keeps a drain from being left", "haproxy/instance_update.c",
+    Mutant("drains that a commit carried are left once more", "haproxy/instance.c",
+           "if (!ends && !in->fresh && !in->read_at_end) {", "if (false) {"),
+    Mutant("the end looks for nothing", "haproxy/instance.c", "if (!ends && !in->fresh && ", "if (!in->fresh && "),
+    Mutant("the end looks again and again", "haproxy/instance.c", "        in->read_at_end = true;\n", ""),
+    Mutant("a stranger's write keeps a drain from being left", "haproxy/instance.c",
            "u->result == UPDATE_CONFLICT && !in->read_at_end;", "false;"),
 ))
 room("engines", ("test_instance",), (

@@ -45,7 +45,7 @@ room("told: the start", ("test_instance_replace",), (
     Mutant("what was told is loaded for nothing", READER, "        o->to->unloaded = false;\n", ""),
     Mutant("weights that nobody sees are as told", READER, "o->back.strict = true; /*", "o->back.strict = false; /*"),
     Mutant("what was not told is read back", READER, "    if (o->told.count > 0) {", "    if (false) {"),
-    Mutant("what is to be loaded after a write was loaded before", "haproxy/instance_write.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
+    Mutant("what is to be loaded after a write was loaded before", "haproxy/instance.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
 ))
 room("told: files", ("test_storage_run", "test_map_payload", "test_storage"), (
     Mutant("few entries are appended", PAYLOAD, "    if (bytes <= BLOCK_BYTES)\n", "    if (bytes < BLOCK_BYTES)\n"),

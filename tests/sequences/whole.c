@@ -120,7 +120,7 @@ void whole_give(struct world *w)
     if (w->whole.document.files)
         whole_files_of(w, &files);
     struct document *d =
-        document_new_of(use(w), "a file", text, strlen(text), NULL, w->whole.document.files ? &files : NULL, &err);
+        document_new(use(w), "a file", text, strlen(text), NULL, w->whole.document.files ? &files : NULL, &err);
     if (d == NULL)
         violate(w, "document", "%s", err.message);
     cleanup(mem_free_ptr) char *meaning = whole_meaning(text, true);

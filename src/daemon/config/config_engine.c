@@ -172,7 +172,7 @@ static void config_engine_on_request(void *arg, const char *bytes, size_t len, c
                   log_str("error", err.message));
     else
         log_info(e->in->log, "request done", log_str("request", words));
-    unlinkat(store_folder_fd(e->store), CONFIG_REQUEST_FILE, 0);
+    unlinkat(store_view(e->store).folder_fd, CONFIG_REQUEST_FILE, 0);
 }
 
 static void config_engine_on_no_request(void *arg, const struct error *err)
@@ -233,7 +233,7 @@ static int config_engine_open(struct config_engine *e, struct error *err)
     if (e->store == NULL)
         return -1;
     store_use(e->store, use);
-    if (store_is_kept(e->store)) {
+    if (store_view(e->store).folder_fd >= 0) {
         e->request_path = mem_printf("%s/" CONFIG_REQUEST_FILE, settings->state_dir);
         const struct file_source_options requests = {
             .path = e->request_path, .max_bytes = REQUEST_MAX_BYTES, .reread_ms = settings->resync_period_ms};
@@ -246,7 +246,7 @@ static int config_engine_open(struct config_engine *e, struct error *err)
                                                  .use = use,
                                                  .etcd = etcd,
                                                  .pods = e->options.pods,
-                                                 .state_fd = store_folder_fd(e->store),
+                                                 .state_fd = store_view(e->store).folder_fd,
                                                  .trace = e->trace};
     e->source = config_source_new(&source, &of_source, e, err);
     if (e->source == NULL)
@@ -490,5 +490,5 @@ const struct config_source *config_engine_source(const struct config_engine *e)
 
 int config_engine_state_fd(const struct config_engine *e)
 {
-    return store_folder_fd(e->store);
+    return store_view(e->store).folder_fd;
 }

@@ -63,7 +63,7 @@ static int config_source_make(struct config_source *s, const char *origin, const
                               const char *hash, struct storage_files *files, struct error *err)
 {
     s->with_files = s->with_files || !s->ops->may_have_no_files || files->count > 0;
-    struct document *d = document_new_of(s->options.use, origin, bytes, len, hash, s->with_files ? files : NULL, err);
+    struct document *d = document_new(s->options.use, origin, bytes, len, hash, s->with_files ? files : NULL, err);
     if (d == NULL)
         return -1;
     const struct etcd_source *etcd = config_source_as(s, &etcd_source_ops);

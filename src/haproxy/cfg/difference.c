@@ -62,8 +62,9 @@ struct of_section {
     bool weight, disabled, backup; /* a default-server line has that word */
 };
 
-/* The section in hand. */
+/* The section in hand, whose difference is added to d. */
 struct in_hand {
+    struct cfg_difference *d;
     const char *name; /* which has name_len bytes */
     size_t name_len;
     const struct cfg_file_section *was, *is; /* where it is there once, in both; else NULL */
@@ -328,8 +329,7 @@ static void change_add(struct cfg_difference *d, enum change_kind kind, const st
     changes_add(&d->changes, &change);
 }
 
-static void compare_server(struct cfg_difference *d, const struct in_hand *in, const struct server *was,
-                           const struct server *is)
+static void compare_server(const struct in_hand *in, const struct server *was, const struct server *is)
 {
     struct server_difference s = {.in = in, .to = {.weight = -1}};
     if (str_eq(was->entry->text, is->entry->text))
@@ -346,16 +346,17 @@ static void compare_server(struct cfg_difference *d, const struct in_hand *in, c
     if (s.effect == CFG_EFFECT_NONE || template || !in->of_was.known || !in->of_is.known || !is_plain_server(was) ||
         !is_plain_server(is) || !is_same_but_for_runtime(was, is))
         s.effect = CFG_EFFECT_RELOAD;
-    difference_add(d, is->entry->in, s.effect, template ? "server-template " : "server ", is->name, buf_str(&s.words));
+    difference_add(in->d, is->entry->in, s.effect, template ? "server-template " : "server ", is->name,
+                   buf_str(&s.words));
     if (s.effect == CFG_EFFECT_RUNTIME)
-        change_add(d, CHANGE_SET_SERVER, is, s.change.fields, &s.to);
+        change_add(in->d, CHANGE_SET_SERVER, is, s.change.fields, &s.to);
     buf_fini(&s.words);
     backend_server_fini(&s.to);
 }
 
 /* A server that comes or goes. last_backup: the place of the last backup server of those that are to be. */
-static void compare_lone_server(struct cfg_difference *d, const struct in_hand *in, const struct server *s, bool comes,
-                                const char *kind, size_t last_backup)
+static void compare_lone_server(const struct in_hand *in, const struct server *s, bool comes, const char *kind,
+                                size_t last_backup)
 {
     cleanup(mem_free_ptr) char *text = mem_printf("%s%s ", comes ? "new " : "", kind);
     struct backend_server to = {.weight = -1};
@@ -365,15 +366,14 @@ static void compare_lone_server(struct cfg_difference *d, const struct in_hand *
     /* HAProxy puts it behind all others, and the first backup server of the file is the one that serves. */
     if (comes && can && is_backup(s) && s->place < last_backup)
         can = false;
-    difference_add(d, s->entry->in, can ? CFG_EFFECT_RUNTIME_SERVERS : CFG_EFFECT_RELOAD, text, s->name,
+    difference_add(in->d, s->entry->in, can ? CFG_EFFECT_RUNTIME_SERVERS : CFG_EFFECT_RELOAD, text, s->name,
                    comes ? "" : " removed");
     if (can)
-        change_add(d, comes ? CHANGE_ADD_SERVER : CHANGE_REMOVE_SERVER, s, 0, &to);
+        change_add(in->d, comes ? CHANGE_ADD_SERVER : CHANGE_REMOVE_SERVER, s, 0, &to);
     backend_server_fini(&to);
 }
 
-static void compare_servers(struct cfg_difference *d, struct in_hand *in, struct cfg_run was, struct cfg_run is,
-                            const char *kind)
+static void compare_servers(struct in_hand *in, struct cfg_run was, struct cfg_run is, const char *kind)
 {
     in->of_was = of_section(in->was);
     in->of_is = of_section(in->is);
@@ -389,16 +389,16 @@ static void compare_servers(struct cfg_difference *d, struct in_hand *in, struct
         int n = i == was.count ? 1 : k == is.count ? -1 : strcmp(a[i].name, b[k].name);
         if (n == 0) {
             moved_to[a[i].place] = b[k].place + 1;
-            compare_server(d, in, &a[i++], &b[k++]);
+            compare_server(in, &a[i++], &b[k++]);
         } else if (n < 0) {
-            compare_lone_server(d, in, &a[i++], false, kind, 0);
+            compare_lone_server(in, &a[i++], false, kind, 0);
         } else {
-            compare_lone_server(d, in, &b[k++], true, kind, last_backup);
+            compare_lone_server(in, &b[k++], true, kind, last_backup);
         }
     }
     for (size_t i = 0, last = 0; i < was.count; i++) {
         if (moved_to[i] != 0 && moved_to[i] < last) {
-            difference_add(d, in->is, CFG_EFFECT_RELOAD, "order of ", kind, "");
+            difference_add(in->d, in->is, CFG_EFFECT_RELOAD, "order of ", kind, "");
             break;
         }
         last = moved_to[i] != 0 ? moved_to[i] : last;
@@ -407,8 +407,9 @@ static void compare_servers(struct cfg_difference *d, struct in_hand *in, struct
 
 /* ---- the difference ---- */
 
-static void compare_run(struct cfg_difference *d, struct in_hand *s, struct cfg_run was, struct cfg_run is)
+static void compare_run(struct in_hand *s, struct cfg_run was, struct cfg_run is)
 {
+    struct cfg_difference *d = s->d;
     const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
     const char *kind = strrchr(first->key, '\n') + 1;
     bool proxy = str_eq(first->in->kind, "backend") || str_eq(first->in->kind, "listen");
@@ -421,7 +422,7 @@ static void compare_run(struct cfg_difference *d, struct in_hand *s, struct cfg_
                                                : "how often it is there",
                        "", "");
     } else if (proxy && s->was != NULL && (str_eq(kind, "server") || str_eq(kind, "server-template"))) {
-        compare_servers(d, s, was, is, kind);
+        compare_servers(s, was, is, kind);
     } else {
         cleanup(cfg_lone_lines_fini) struct cfg_lone_lines lone = cfg_lone_lines_of(was, is);
         difference_add(d, first->in, CFG_EFFECT_RELOAD,
@@ -545,32 +546,30 @@ static void compare_order(struct cfg_difference *d, const struct cfg_file *befor
     cfg_line_fini(&both.b);
 }
 
-struct comparison {
-    struct cfg_difference *d;
-    struct in_hand in;
-};
-
 static void difference_see(void *arg, struct cfg_run was, struct cfg_run is)
 {
-    struct comparison *c = arg;
+    struct in_hand *in = arg;
     const struct cfg_entry *first = is.count > 0 ? is.list : was.list;
     size_t len = (size_t)(strrchr(first->key, '\n') - first->key);
     bool same = was.count == is.count, once = was.count == 1 && is.count == 1;
     for (size_t i = 0; same && i < was.count; i++)
         same = str_eq(was.list[i].text, is.list[i].text);
-    if (cfg_entry_is_header(first) || len != c->in.name_len || memcmp(first->key, c->in.name, len) != 0)
-        c->in = (struct in_hand){
-            .was = once ? was.list->in : NULL, .is = once ? is.list->in : NULL, .name = first->key, .name_len = len};
-    if (!same && !c->in.done)
-        compare_run(c->d, &c->in, was, is);
+    if (cfg_entry_is_header(first) || len != in->name_len || memcmp(first->key, in->name, len) != 0)
+        *in = (struct in_hand){.d = in->d,
+                               .was = once ? was.list->in : NULL,
+                               .is = once ? is.list->in : NULL,
+                               .name = first->key,
+                               .name_len = len};
+    if (!same && !in->done)
+        compare_run(in, was, is);
 }
 
 void cfg_difference_init(struct cfg_difference *d, const struct cfg_file *before, const struct cfg_file *after,
                          bool regrouped)
 {
-    struct comparison c = {.d = d, .in = {.name = ""}};
+    struct in_hand in = {.d = d, .name = ""};
     *d = (struct cfg_difference){.effect = CFG_EFFECT_NONE};
-    cfg_entries_compare(before, after, NULL, difference_see, &c);
+    cfg_entries_compare(before, after, NULL, difference_see, &in);
     if (!regrouped && d->effect != CFG_EFFECT_RELOAD)
         compare_order(d, before, after);
 }

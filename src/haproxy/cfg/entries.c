@@ -11,7 +11,7 @@
 
 struct cfg_entries {
     struct cfg_entry *list; /* ordered by key, then as in the file */
-    size_t count, room, at;
+    size_t count, at;
 };
 
 /* ---- which lines are of one kind ---- */
@@ -76,10 +76,7 @@ static bool last_counts(const char *key)
 
 static void cfg_entries_add(struct cfg_entries *b, struct cfg_entry e)
 {
-    if (b->count == b->room) {
-        b->room = b->room * 2 + 64;
-        b->list = mem_resize(b->list, b->room, sizeof(b->list[0]));
-    }
+    b->list = mem_one_more(b->list, b->count, sizeof(b->list[0]));
     e.order = b->count;
     b->list[b->count++] = e;
 }
@@ -119,7 +116,7 @@ static int order_of_groups(const void *a, const void *b)
 
 /* The API writes the words behind the first of such a line in an order of its own, up to the condition, and names some
  * otherwise; here they stand by the alphabet. */
-static void regroup(struct cfg_line *l)
+static void entry_regroup(struct cfg_line *l)
 {
     static const char *const lines[] = {"cookie", "http-check", "http-error", "stick-table", "tcp-check"};
     static const char *const rules[] = {"http-request", "http-response"};
@@ -190,7 +187,7 @@ static void add_lines(struct cfg_entries *b, const struct cfg_file_section *s, c
         bool peers = str_eq(s->kind, "peers");
         bool server = cfg_is_among(kind, servers, array_len(servers));
         if (!words->broken)
-            regroup(words);
+            entry_regroup(words);
         defaults += str_eq(kind, "default-server"); /* counts for what follows it */
         cfg_entries_add(b, (struct cfg_entry){.key = mem_printf("%s\n%s%s%s", section, kind,
                                                                 peers ? (char[]){CFG_BETWEEN_WORDS, '\0'} : "",
@@ -290,30 +287,11 @@ static bool is_same_section(const struct cfg_file_section *a, const struct cfg_f
     return true;
 }
 
-static int order_of_sections(const void *a, const void *b)
-{
-    const struct cfg_file_section *x = *(const struct cfg_file_section *const *)a;
-    const struct cfg_file_section *y = *(const struct cfg_file_section *const *)b;
-    int n = strcmp(x->kind, y->kind);
-    return n != 0 ? n : strcmp(cfg_file_name(x), cfg_file_name(y));
-}
-
-/* Allocates. */
-static const struct cfg_file_section **ordered_sections(const struct cfg_file *f)
-{
-    const struct cfg_file_section **list = mem_array(f->section_count, sizeof(*list));
-    for (size_t i = 0; i < f->section_count; i++)
-        list[i] = &f->sections[i];
-    if (f->section_count > 1)
-        qsort(list, f->section_count, sizeof(*list), order_of_sections);
-    return list;
-}
-
 /* How many of the list, from i on, are called as the one there; 0 behind the last. */
 static size_t count_namesakes(const struct cfg_file_section **list, size_t count, size_t i)
 {
     size_t n = i < count;
-    while (i + n < count && order_of_sections(&list[i], &list[i + n]) == 0)
+    while (i + n < count && cfg_file_section_order(list[i], list[i + n]) == 0)
         n++;
     return n;
 }
@@ -323,12 +301,12 @@ static void read_both(struct cfg_entries *a, struct cfg_entries *b, const struct
                       const struct cfg_file *after, const struct cfg_file_managed *ours)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
-    cleanup(mem_free_ptr) const struct cfg_file_section **was = ordered_sections(before);
-    cleanup(mem_free_ptr) const struct cfg_file_section **is = ordered_sections(after);
+    cleanup(mem_free_ptr) const struct cfg_file_section **was = cfg_file_ordered_sections(before);
+    cleanup(mem_free_ptr) const struct cfg_file_section **is = cfg_file_ordered_sections(after);
     cfg_line_init(&words);
     for (size_t i = 0, k = 0; i < before->section_count || k < after->section_count;) {
         size_t n = count_namesakes(was, before->section_count, i), m = count_namesakes(is, after->section_count, k);
-        int order = n == 0 ? 1 : m == 0 ? -1 : order_of_sections(&was[i], &is[k]);
+        int order = n == 0 ? 1 : m == 0 ? -1 : cfg_file_section_order(was[i], is[k]);
         bool same = order == 0 && n == 1 && m == 1 && is_same_section(was[i], is[k], &words);
         for (; order <= 0 && n > 0; n--, i++)
             if (!same)

@@ -24,12 +24,9 @@ static const char *const kinds[] = {
 
 /* ---- parsing ---- */
 
-static void add_line(struct cfg_file *f, size_t *room, struct cfg_file_line line)
+static void add_line(struct cfg_file *f, struct cfg_file_line line)
 {
-    if (f->line_count == *room) {
-        *room = *room * 2 + 64;
-        f->lines = mem_resize(f->lines, *room, sizeof(f->lines[0]));
-    }
+    f->lines = mem_one_more(f->lines, f->line_count, sizeof(f->lines[0]));
     f->lines[f->line_count++] = line;
 }
 
@@ -38,12 +35,6 @@ static int order_of_names(const void *a, const void *b)
     return strcmp((*(const struct cfg_file_section *const *)a)->name,
                   (*(const struct cfg_file_section *const *)b)->name);
 }
-
-/* Those with a name, ordered by it. */
-struct named_defaults {
-    const struct cfg_file_section **list;
-    size_t count;
-};
 
 /* The defaults section of that name in the files before f, or (NULL) the last one of all; NULL: none. */
 static const struct cfg_file_section *cfg_file_find_before(const struct cfg_file *f, const char *name)
@@ -57,20 +48,21 @@ static const struct cfg_file_section *cfg_file_find_before(const struct cfg_file
 
 static void cfg_file_find_defaults(struct cfg_file *f)
 {
-    struct named_defaults named = {.list = mem_array(f->section_count, sizeof(*named.list))};
+    cleanup(mem_free_ptr) const struct cfg_file_section **named = mem_array(f->section_count, sizeof(*named));
+    size_t count = 0; /* of those with a name, ordered by it */
     for (size_t i = 0; i < f->section_count; i++)
         if (str_eq(f->sections[i].kind, "defaults") && f->sections[i].name[0] != '\0')
-            named.list[named.count++] = &f->sections[i];
-    if (named.count > 1)
-        qsort(named.list, named.count, sizeof(*named.list), order_of_names);
+            named[count++] = &f->sections[i];
+    if (count > 1)
+        qsort(named, count, sizeof(*named), order_of_names);
     const struct cfg_file_section *last = cfg_file_find_before(f, NULL);
     for (size_t i = 0; i < f->section_count; i++) {
         struct cfg_file_section *s = &f->sections[i];
         if (s->from[0] != '\0') {
             /* HAProxy has to know it when it comes to s. */
             const struct cfg_file_section wanted = {.name = s->from}, *key = &wanted, **found = NULL;
-            if (named.count > 0)
-                found = bsearch(&key, named.list, named.count, sizeof(*named.list), order_of_names);
+            if (count > 0)
+                found = bsearch(&key, named, count, sizeof(*named), order_of_names);
             s->defaults = found != NULL && (*found)->line->number < s->line->number ? *found : NULL;
             if (s->defaults == NULL)
                 s->defaults = cfg_file_find_before(f, s->from);
@@ -78,7 +70,6 @@ static void cfg_file_find_defaults(struct cfg_file *f)
             s->defaults = last;
         last = str_eq(s->kind, "defaults") ? s : last;
     }
-    free(named.list);
 }
 
 static bool begins_section(const char *word, size_t len)
@@ -89,7 +80,7 @@ static bool begins_section(const char *word, size_t len)
     return false;
 }
 
-static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, struct cfg_file_line line)
+static void take_line(struct cfg_file *f, struct cfg_line *words, struct cfg_file_line line)
 {
     bool carriage_return = line.end_len > 0 && line.text[line.len] == '\r';
     if (line.len + carriage_return >= CFGFILE_LINE_MAX_BYTES && f->too_long == 0)
@@ -111,7 +102,7 @@ static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, 
     /* Most lines need no splitting: a word and a blank, so often, are too few for more words than HAProxy takes. */
     if (line.plain != NULL && line.plain_len <= 2 * CFGFILE_WORDS_MAX && !begins_section(line.plain, first)) {
         if (line.plain_len > 0)
-            add_line(f, room, line);
+            add_line(f, line);
         return;
     }
     cfg_line_split(words, line.text, line.len);
@@ -121,7 +112,7 @@ static void take_line(struct cfg_file *f, size_t *room, struct cfg_line *words, 
         f->wordy = line.number;
     else if (words->broken && f->broken == 0)
         f->broken = line.number;
-    add_line(f, room, line);
+    add_line(f, line);
     if (begins_section(cfg_word(words, 0), strlen(cfg_word(words, 0)))) {
         /* `line` is its number among the lines for now: they move. */
         f->sections = mem_one_more(f->sections, f->section_count, sizeof(f->sections[0]));
@@ -194,11 +185,10 @@ void cfg_file_parse_behind(struct cfg_file *f, const char *text, size_t len, con
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     struct cfg_file_line line = {0};
-    size_t room = 0;
     *f = (struct cfg_file){.text = text, .len = len, .version = -1, .before = before};
     cfg_line_init(&words);
     while (f->line_count <= LINES_MAX && cfg_file_next(f, &line))
-        take_line(f, &room, &words, line);
+        take_line(f, &words, line);
     f->too_many = f->line_count > LINES_MAX;
     int depth = 0;
     for (size_t i = 0; i < f->line_count; i++) {
@@ -280,7 +270,7 @@ void cfg_file_fini(struct cfg_file *f)
         .between = ", ", .max = LINES_SHOWN \
     }
 
-static void found(struct text_list *lines, unsigned line)
+static void problem_in_line(struct text_list *lines, unsigned line)
 {
     if (text_list_next(lines))
         buf_printf(&lines->text, "%u", line);
@@ -314,7 +304,7 @@ static void check_servers(const struct cfg_file_section *s, struct cfg_line *wor
         const char *first = cfg_word(words, 0);
         servers = servers || cfg_is_among(first, lines, array_len(lines));
         if (servers && str_eq(first, "default-server"))
-            found(late, s->lines[i].number);
+            problem_in_line(late, s->lines[i].number);
     }
 }
 
@@ -330,12 +320,12 @@ char *cfg_file_problem(const struct cfg_file *f)
             continue;
         cfg_line_split(&words, f->lines[i].text, f->lines[i].len);
         if (cfg_is_among(cfg_word(&words, 0), conditions, array_len(conditions)))
-            found(&conditionals, f->lines[i].number);
+            problem_in_line(&conditionals, f->lines[i].number);
     }
     for (size_t i = 0; i < f->section_count; i++)
         check_servers(&f->sections[i], &words, &late);
     if (f->too_long != 0)
-        found(&too_long, f->too_long);
+        problem_in_line(&too_long, f->too_long);
     cfg_file_add_problem(
         &out, &conditionals,
         "a conditional, whose branches would all become active: replace it by the branch that is meant");
@@ -353,6 +343,30 @@ const char *cfg_file_name(const struct cfg_file_section *s)
     return s->given_name != NULL ? s->given_name : s->name;
 }
 
+int cfg_file_section_order(const struct cfg_file_section *a, const struct cfg_file_section *b)
+{
+    int n = strcmp(a->kind, b->kind);
+    return n != 0 ? n : strcmp(cfg_file_name(a), cfg_file_name(b));
+}
+
+static int order_of_sections(const void *a, const void *b)
+{
+    const struct cfg_file_section *x = *(const struct cfg_file_section *const *)a;
+    const struct cfg_file_section *y = *(const struct cfg_file_section *const *)b;
+    int n = cfg_file_section_order(x, y);
+    return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
+}
+
+const struct cfg_file_section **cfg_file_ordered_sections(const struct cfg_file *f)
+{
+    const struct cfg_file_section **list = mem_array(f->section_count, sizeof(*list));
+    for (size_t i = 0; i < f->section_count; i++)
+        list[i] = &f->sections[i];
+    if (f->section_count > 1)
+        qsort(list, f->section_count, sizeof(*list), order_of_sections);
+    return list;
+}
+
 bool cfg_file_is_proxy(const char *kind)
 {
     return str_eq(kind, "frontend") || str_eq(kind, "backend") || str_eq(kind, "listen");
@@ -367,7 +381,7 @@ char *cfg_file_defaults_problem(const struct cfg_file *f)
         last--;
     for (size_t i = 0; i < last; i++)
         if (cfg_file_is_proxy(f->sections[i].kind) && f->sections[i].from[0] == '\0')
-            found(&lost, f->sections[i].line->number);
+            problem_in_line(&lost, f->sections[i].line->number);
     cfg_file_add_problem(
         &out, &lost,
         "a proxy without `from` before the last of several defaults sections, which some Data Plane APIs would make it "

@@ -79,6 +79,11 @@ const struct cfg_file_line *cfg_file_last_own_line(const struct cfg_file_section
 const struct cfg_file_section *cfg_file_backend(const struct cfg_file *f, const char *backend);
 const struct cfg_file_section *cfg_file_backend_again(const struct cfg_file *f, const struct cfg_file_section *first);
 
+/* By kind and name, then as in the file. Allocates. */
+const struct cfg_file_section **cfg_file_ordered_sections(const struct cfg_file *f) must_check;
+/* By kind and name alone. */
+int cfg_file_section_order(const struct cfg_file_section *a, const struct cfg_file_section *b);
+
 /* given_name where it has one. */
 const char *cfg_file_name(const struct cfg_file_section *s);
 

@@ -135,7 +135,7 @@ static const struct cfg_keyword keywords[] = {
 };
 
 /* By the name alone: set-proxy-v2-tlv-fmt(0x20) is set-proxy-v2-tlv-fmt. */
-static int order(const void *word, const void *entry)
+static int keyword_order(const void *word, const void *entry)
 {
     const struct cfg_keyword *k = entry;
     const char *w = word;
@@ -151,5 +151,5 @@ bool cfg_keyword_takes_argument(const struct cfg_keyword *k)
 
 const struct cfg_keyword *cfg_keyword_find(const char *word)
 {
-    return bsearch(word, keywords, sizeof(keywords) / sizeof(keywords[0]), sizeof(keywords[0]), order);
+    return bsearch(word, keywords, sizeof(keywords) / sizeof(keywords[0]), sizeof(keywords[0]), keyword_order);
 }

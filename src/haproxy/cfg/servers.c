@@ -339,17 +339,6 @@ static char *server_reason(struct walk *w)
     return cfg_server_problem(l, yyjson_doc_get_root(doc));
 }
 
-static void forget_unsupported(struct backend *b)
-{
-    for (size_t i = 0; i < b->unsupported_count; i++) {
-        free(b->unsupported[i].text);
-        free(b->unsupported[i].reason);
-    }
-    free(b->unsupported);
-    b->unsupported = NULL;
-    b->unsupported_count = 0;
-}
-
 static void walk_fini(struct walk *w)
 {
     free(w->shown);
@@ -395,7 +384,7 @@ static void check_section(struct walk *w, const struct cfg_file_section *s, unsi
 
 int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct error *err)
 {
-    forget_unsupported(b);
+    backend_forget_unsupported(b);
     cleanup(walk_fini) struct walk w;
     const struct cfg_file_section *own = cfg_file_backend(f, b->name), *last = own;
     w = (struct walk){.b = b, .shown = mem_array(b->server_count, sizeof(*w.shown))};
@@ -413,7 +402,8 @@ int cfg_find_unsupported(const struct cfg_file *f, struct backend *b, struct err
     cfg_inherit_apply(last, b);
     b->takes_no_weights = own != NULL && !backend_algorithm_is_dynamic(cfg_inherit_balance(own, &w.words));
     if (f->version >= 0 && b->version >= 0 && f->version != b->version) {
-        forget_unsupported(b); /* after a failed reload the file is the last good one, and the API's view is another */
+        backend_forget_unsupported(
+            b); /* after a failed reload the file is the last good one, and the API's view is another */
         return 0;
     }
     if (own == NULL)
@@ -440,73 +430,60 @@ struct place {
     size_t line; /* from 1; 0: none was seen */
 };
 
-struct places {
-    struct place *list; /* ordered by name */
-    size_t count;
-    size_t lines; /* seen */
-};
-
-static void places_fini(struct places *p)
-{
-    free(p->list);
-}
-
 static int order_by_line(const void *a, const void *b)
 {
     size_t x = ((const struct place *)a)->line, y = ((const struct place *)b)->line;
     return x < y ? -1 : x > y;
 }
 
-static void places_sort(struct places *p, int (*order)(const void *a, const void *b))
+/* Puts the list in the order of the lines that begin with the keyword. False: it is not exactly theirs. */
+static bool places_order(const struct cfg_file_section *s, const char *keyword, struct place *list, size_t count)
 {
-    if (p->count > 1)
-        qsort(p->list, p->count, sizeof(*p->list), order);
-}
-
-/* The API's tokenizer leaves quotes and escapes in a name. Two of one name leave one of them without a line. */
-static bool places_see(struct places *p, const struct cfg_word *name)
-{
-    cleanup(mem_free_ptr) char *raw = mem_strndup(name->raw, name->raw_len);
-    struct place *found = p->count > 0 ? bsearch(&raw, p->list, p->count, sizeof(*p->list), str_order) : NULL;
-    if (found == NULL || found->line != 0)
-        return false;
-    found->line = ++p->lines;
-    return true;
+    cleanup(cfg_line_fini) struct cfg_line words;
+    size_t lines = 0, len = strlen(keyword);
+    cfg_line_init(&words);
+    if (count > 1)
+        qsort(list, count, sizeof(*list), str_order);
+    for (size_t i = 0; i < s->line_count; i++) {
+        const struct cfg_file_line *line = &s->lines[i];
+        if (line->plain != NULL && (line->plain_len < len || memcmp(line->plain, keyword, len) != 0))
+            continue;
+        cfg_line_split(&words, line->text, line->len);
+        if (!str_eq(cfg_word(&words, 0), keyword))
+            continue;
+        if (words.broken || words.count < 2)
+            return false;
+        /* The API's tokenizer leaves quotes and escapes in a name. Two of one name leave one of them without a line. */
+        cleanup(mem_free_ptr) char *raw = mem_strndup(words.words[1].raw, words.words[1].raw_len);
+        struct place *found = count > 0 ? bsearch(&raw, list, count, sizeof(*list), str_order) : NULL;
+        if (found == NULL || found->line != 0)
+            return false;
+        found->line = ++lines;
+    }
+    if (count > 1)
+        qsort(list, count, sizeof(*list), order_by_line);
+    return lines == count;
 }
 
 bool cfg_order_servers(const struct cfg_file *f, struct backend *b)
 {
     const struct cfg_file_section *s = cfg_file_backend(f, b->name);
-    cleanup(places_fini) struct places servers = {.count = b->server_count};
-    cleanup(places_fini) struct places templates = {.count = b->template_count};
-    cleanup(cfg_line_fini) struct cfg_line words;
-    bool same = s != NULL && cfg_file_backend_again(f, s) == NULL;
-    servers.list = mem_array(servers.count, sizeof(struct place));
-    templates.list = mem_array(templates.count, sizeof(struct place));
-    for (size_t i = 0; i < servers.count; i++)
-        servers.list[i] = (struct place){.name = b->servers[i].name, .at = i};
-    for (size_t i = 0; i < templates.count; i++)
-        templates.list[i] = (struct place){.name = b->templates[i].prefix, .at = i};
-    places_sort(&servers, str_order);
-    places_sort(&templates, str_order);
-    cfg_line_init(&words);
-    for (size_t i = 0; same && i < s->line_count; i++) {
-        cfg_line_split(&words, s->lines[i].text, s->lines[i].len);
-        bool server = str_eq(cfg_word(&words, 0), "server"), template = str_eq(cfg_word(&words, 0), "server-template");
-        if (server || template)
-            same = !words.broken && words.count > 1 && places_see(server ? &servers : &templates, &words.words[1]);
-    }
-    if (!same || servers.lines != servers.count || templates.lines != templates.count)
+    cleanup(mem_free_ptr) struct place *servers = mem_array(b->server_count, sizeof(*servers));
+    cleanup(mem_free_ptr) struct place *templates = mem_array(b->template_count, sizeof(*templates));
+    for (size_t i = 0; i < b->server_count; i++)
+        servers[i] = (struct place){.name = b->servers[i].name, .at = i};
+    for (size_t i = 0; i < b->template_count; i++)
+        templates[i] = (struct place){.name = b->templates[i].prefix, .at = i};
+    if (s == NULL || cfg_file_backend_again(f, s) != NULL || !places_order(s, "server", servers, b->server_count) ||
+        !places_order(s, "server-template", templates, b->template_count))
         return false;
-    places_sort(&servers, order_by_line);
-    places_sort(&templates, order_by_line);
     cleanup(mem_free_ptr) struct backend_server *old = b->servers;
     cleanup(mem_free_ptr) struct backend_template *old_templates = b->templates;
-    b->servers = mem_array(servers.count, sizeof(*b->servers));
-    b->templates = mem_array(templates.count, sizeof(*b->templates));
-    for (size_t i = 0; i < servers.count; i++)
-        b->servers[i] = old[servers.list[i].at];
-    for (size_t i = 0; i < templates.count; i++)
-        b->templates[i] = old_templates[templates.list[i].at];
+    b->servers = mem_array(b->server_count, sizeof(*b->servers));
+    b->templates = mem_array(b->template_count, sizeof(*b->templates));
+    for (size_t i = 0; i < b->server_count; i++)
+        b->servers[i] = old[servers[i].at];
+    for (size_t i = 0; i < b->template_count; i++)
+        b->templates[i] = old_templates[templates[i].at];
     return true;
 }

@@ -51,15 +51,6 @@ static int check_bytes(const struct cfg_file *f, bool as_it_is, struct error *er
     return 0;
 }
 
-static int order_of_sections(const void *a, const void *b)
-{
-    const struct cfg_file_section *x = *(const struct cfg_file_section *const *)a;
-    const struct cfg_file_section *y = *(const struct cfg_file_section *const *)b;
-    int n = strcmp(x->kind, y->kind);
-    n = n != 0 ? n : strcmp(cfg_file_name(x), cfg_file_name(y));
-    return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
-}
-
 static int check_sections(const struct cfg_file *f, struct error *err)
 {
     /* What HAProxy applies to the lines behind it alone. */
@@ -74,12 +65,9 @@ static int check_sections(const struct cfg_file *f, struct error *err)
                          "line %u: it stands before the first section (line %u): begin the file with `global` or "
                          "another section, and see how that is spelt",
                          lost->number, f->sections[0].line->number);
-    cleanup(mem_free_ptr) const struct cfg_file_section **list = mem_array(f->section_count, sizeof(*list));
-    for (size_t i = 0; i < f->section_count; i++)
-        list[i] = &f->sections[i];
-    qsort(list, f->section_count, sizeof(*list), order_of_sections);
+    cleanup(mem_free_ptr) const struct cfg_file_section **list = cfg_file_ordered_sections(f);
     for (size_t i = 1; i < f->section_count; i++)
-        if (str_eq(list[i - 1]->kind, list[i]->kind) && str_eq(cfg_file_name(list[i - 1]), cfg_file_name(list[i])) &&
+        if (cfg_file_section_order(list[i - 1], list[i]) == 0 &&
             !cfg_is_among(list[i]->kind, joined, array_len(joined)))
             return error_set(err, ERROR_INVALID,
                              "line %u: a second section \"%s %.*s\" (line %u begins one), of which the Data Plane API "

@@ -41,7 +41,7 @@ static bool cfg_words_is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static int hex(char c)
+static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -71,17 +71,12 @@ struct scan {
     bool plain; /* neither a quote nor a backslash so far */
 };
 
-static void cfg_words_put(struct scan *s, char c)
-{
-    *s->out++ = c;
-}
-
 /* The two digits at s->at; 0 where there are none (and for 00, which would end the word). */
 static int hex_byte(const struct scan *s)
 {
-    if (s->end - s->at < 2 || hex(s->at[0]) < 0 || hex(s->at[1]) < 0)
+    if (s->end - s->at < 2 || hex_digit(s->at[0]) < 0 || hex_digit(s->at[1]) < 0)
         return 0;
-    return hex(s->at[0]) * 16 + hex(s->at[1]);
+    return hex_digit(s->at[0]) * 16 + hex_digit(s->at[1]);
 }
 
 /* Behind a backslash outside of ''. What HAProxy does not know as an escape stays as it is. */
@@ -91,16 +86,16 @@ static void cfg_words_escape(struct scan *s, bool in_quotes)
     char c = s->at < s->end ? *s->at++ : '\0';
     const char *control = c != '\0' ? strchr(names, c) : NULL;
     if (control != NULL) {
-        cfg_words_put(s, stand_for[control - names]);
+        *s->out++ = stand_for[control - names];
     } else if (c != '\0' && strchr(in_quotes ? "\\\"' #$" : "\\\"' #", c) != NULL) {
-        cfg_words_put(s, c);
+        *s->out++ = c;
     } else if (c == 'x' && hex_byte(s) > 0) {
-        cfg_words_put(s, (char)hex_byte(s));
+        *s->out++ = (char)hex_byte(s);
         s->at += 2;
     } else {
-        cfg_words_put(s, '\\');
+        *s->out++ = '\\';
         if (c != '\0')
-            cfg_words_put(s, c);
+            *s->out++ = c;
     }
 }
 
@@ -133,7 +128,7 @@ static bool scan_word(struct scan *s)
         else if (c == '\\' && quote != '\'')
             cfg_words_escape(s, quote == '"');
         else
-            cfg_words_put(s, c);
+            *s->out++ = c;
     }
     return quote == '\0';
 }
@@ -161,7 +156,7 @@ void cfg_line_split(struct cfg_line *l, const char *line, size_t len)
             l->broken = true;
         w->raw_len = (size_t)(s.at - w->raw);
         w->plain = s.plain;
-        cfg_words_put(&s, '\0');
+        *s.out++ = '\0';
         l->count++;
     }
 }

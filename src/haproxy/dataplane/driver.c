@@ -10,7 +10,7 @@
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/driver_internal.h"
 #include "haproxy/dataplane/reload_answer.h"
-#include "haproxy/reload.h"
+#include "haproxy/reload_poll.h"
 
 /* ---- reading ---- */
 

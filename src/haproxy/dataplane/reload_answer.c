@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
-#include "haproxy/reload.h"
+#include "haproxy/reload_poll.h"
 
 static void reload_read_status(struct reload *r, const struct dataplane_answer *a)
 {

@@ -1,4 +1,4 @@
-/* The answer to GET /reloads/<id>, for haproxy/reload. */
+/* The answer to GET /reloads/<id>, for haproxy/reload_poll. */
 #ifndef HAPROXY_DATAPLANE_RELOAD_ANSWER_H
 #define HAPROXY_DATAPLANE_RELOAD_ANSWER_H
 

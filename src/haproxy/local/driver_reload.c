@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/local/driver_internal.h"
-#include "haproxy/reload.h"
+#include "haproxy/reload_poll.h"
 #include "haproxy/validation_text.h"
 
 #define DEADLINE_MS 60000

@@ -53,7 +53,7 @@ static void says(enum cfg_effect effect, const char *commands, const char *why)
 
 static void report(void (*print)(const struct config_report *r, struct buf *out), struct buf *out)
 {
-    struct document *d = document_new("a file", "global\n", 7, NULL, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_APIS, "a file", "global\n", 7, NULL, NULL, &flaw);
     ck_assert_msg(d != NULL, "%s", flaw.message);
     const struct config_target target = {.url = "http://lb1:5555", .problem = ""};
     const struct config_report r = {.what = COMMAND_CONFIG_PLAN, .document = d, .targets = &target, .count = 1};
@@ -150,7 +150,7 @@ static struct storage_foreseen *a_file(const char *name, enum storage_effect eff
 
 static int status_of(void)
 {
-    struct document *d = document_new("a file", "global\n", 7, NULL, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_APIS, "a file", "global\n", 7, NULL, NULL, &flaw);
     const struct config_report r = {.what = COMMAND_CONFIG_PLAN, .document = d, .count = 1};
     int status = config_status(&r);
     document_unref(d);

@@ -618,7 +618,8 @@ static void give(void)
     cleanup(mem_free_ptr) char *map = mem_printf("document-%u x\n", number_of(w.text));
     if (w.with_files)
         ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", map, strlen(map), &flaw), 0);
-    struct document *d = document_new("a file", w.text, strlen(w.text), w.with_files ? &files : NULL, &flaw);
+    struct document *d =
+        document_new(DOCUMENT_FOR_APIS, "a file", w.text, strlen(w.text), NULL, w.with_files ? &files : NULL, &flaw);
     ck_assert_msg(d != NULL, "%s", flaw.message);
     configuration_set(w.c, d);
     document_unref(d);

@@ -123,7 +123,7 @@ bool instance_at_rest(const struct instance *in)
 
 static inline void set_trial_of(const char *text, struct storage_files *files, bool trial)
 {
-    struct document *d = document_new("a file", text, strlen(text), files, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_APIS, "a file", text, strlen(text), NULL, files, &flaw);
     ck_assert_msg(d != NULL, "%s", flaw.message);
     d->trial = trial;
     configuration_set(w.c, d);

@@ -1,4 +1,4 @@
-/* src/configuration/canary and rollback: who gets a document first, and what goes back by itself. */
+/* src/configuration/turns and succession: who gets a document first, and what goes back by itself. */
 #include "configuration_world.h"
 
 #include "configuration/probation.h"

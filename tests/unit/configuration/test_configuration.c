@@ -255,7 +255,7 @@ TEST(a_rejection_is_one_of_the_files_too)
         struct storage_files files = {0};
         const char *lines = map == 1 ? "a 1\n" : "a 2\n", *text = "global\n  description reject1\n";
         ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "m.map", lines, 4, &flaw), 0);
-        struct document *d = document_new("a file", text, strlen(text), &files, &flaw);
+        struct document *d = document_new(DOCUMENT_FOR_APIS, "a file", text, strlen(text), NULL, &files, &flaw);
         ck_assert_ptr_nonnull(d);
         ck_assert_ptr_null(store_rejection(w.store, d->id, "http://b", "3.0.1"));
         store_reject(w.store, d->id, "http://b", "3.0.1", "no");

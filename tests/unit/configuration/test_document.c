@@ -30,7 +30,7 @@ static const struct {
 
 TEST_EACH(bytes_of_any_kind, array_len(rows))
 {
-    struct document *d = document_new("/etc/a.cfg", rows[_i].bytes, rows[_i].len, NULL, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_APIS, "/etc/a.cfg", rows[_i].bytes, rows[_i].len, NULL, NULL, &flaw);
     if (rows[_i].says != NULL) {
         ck_assert_ptr_null(d);
         ck_assert_int_eq(flaw.kind, ERROR_INVALID);
@@ -69,8 +69,7 @@ static const struct {
 
 TEST_EACH(bytes_for_a_haproxy_that_reads_them_itself, array_len(own))
 {
-    struct document *d =
-        document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", own[_i].bytes, own[_i].len, NULL, NULL, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_FILE, "/etc/a.cfg", own[_i].bytes, own[_i].len, NULL, NULL, &flaw);
     if (own[_i].says != NULL) {
         ck_assert_ptr_null(d);
         ck_assert_msg(str_has_prefix(flaw.message, own[_i].says), "%s", flaw.message);
@@ -92,10 +91,10 @@ TEST(as_much_as_16_mib)
         buf_add(&text, line);
     while (text.len < DOCUMENT_MAX_BYTES)
         buf_add(&text, "\n");
-    struct document *d = document_new("/etc/a.cfg", text.data, text.len, NULL, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_APIS, "/etc/a.cfg", text.data, text.len, NULL, NULL, &flaw);
     ck_assert_msg(d != NULL && d->content->len == text.len, "%s", flaw.message);
     document_unref(d);
     buf_add(&text, "\n");
-    ck_assert_ptr_null(document_new("/etc/a.cfg", text.data, text.len, NULL, &flaw));
+    ck_assert_ptr_null(document_new(DOCUMENT_FOR_APIS, "/etc/a.cfg", text.data, text.len, NULL, NULL, &flaw));
     ck_assert_str_eq(flaw.message, "/etc/a.cfg: it has 16777217 bytes, and more than 16777216 are not taken");
 }

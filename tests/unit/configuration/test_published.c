@@ -8,7 +8,7 @@
 
 static struct document *document_of(const char *text, struct storage_files *files)
 {
-    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "test", text, strlen(text), NULL, files, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_FILE, "test", text, strlen(text), NULL, files, &flaw);
     ck_assert_msg(d != NULL, "%s", flaw.message);
     return d;
 }

@@ -60,7 +60,7 @@ static void world_end(void)
 static struct document *document_of(unsigned number)
 {
     cleanup(mem_free_ptr) char *text = mem_printf("global\n  description %u\n", number);
-    struct document *d = document_new("/etc/a.cfg", text, strlen(text), NULL, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_APIS, "/etc/a.cfg", text, strlen(text), NULL, NULL, &flaw);
     ck_assert_msg(d != NULL, "%s", flaw.message);
     return d;
 }
@@ -96,7 +96,7 @@ FIXTURE(world_begin, world_end)
 TEST_EACH(the_last_versions_are_kept, 3)
 {
     start(_i == 0);
-    ck_assert_int_eq(store_is_kept(w.s), _i != 0);
+    ck_assert_int_eq(store_view(w.s).folder_fd >= 0, _i != 0);
     for (unsigned i = 1; i <= STORE_VERSIONS + 3; i++) {
         applied(i, "http://a");
         applied(i, "http://b");
@@ -138,7 +138,7 @@ TEST_EACH(files_belong_to_a_version, 3)
     start(_i == 0);
     ck_assert_int_eq(storage_files_add(&files, STORAGE_MAP, "a.map", "x y\n", 4, &flaw), 0);
     ck_assert_int_eq(storage_files_add(&files, STORAGE_GENERAL, "b.bin", "\0\xff\n", 3, &flaw), 0);
-    struct document *d = document_new("/etc/a.cfg", text, strlen(text), &files, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_APIS, "/etc/a.cfg", text, strlen(text), NULL, &files, &flaw);
     ck_assert_msg(d != NULL, "%s", flaw.message);
     store_applied(w.s, d, "http://a");
     if (_i > 0)
@@ -156,7 +156,7 @@ TEST_EACH(files_belong_to_a_version, 3)
         ck_assert_mem_eq(is->files.list[1].bytes, "\0\xff\n", 3);
     }
     document_unref(is);
-    struct document *without = document_new("/etc/a.cfg", text, strlen(text), NULL, &flaw);
+    struct document *without = document_new(DOCUMENT_FOR_APIS, "/etc/a.cfg", text, strlen(text), NULL, NULL, &flaw);
     ck_assert(store_ran(w.s, d, "http://a") && !store_ran(w.s, without, "http://a"));
     document_unref(without);
     document_unref(d);
@@ -218,22 +218,22 @@ TEST(a_rollback_is_kept)
     world_again();
     ck_assert_uint_eq(store_held(w.s, "aa"), 4);
     ck_assert_uint_eq(store_held(w.s, "ab"), 0);
-    ck_assert_ptr_null(store_held_why(w.s));
+    ck_assert_ptr_null(store_view(w.s).held_why);
     store_hold(w.s, "aa", 5, "evidence");
     world_again();
     ck_assert_uint_eq(store_held(w.s, "aa"), 5);
-    ck_assert_str_eq(store_held_why(w.s), "evidence");
+    ck_assert_str_eq(store_view(w.s).held_why, "evidence");
     store_release(w.s);
     world_again();
     ck_assert_uint_eq(store_held(w.s, "aa"), 0);
-    ck_assert_ptr_null(store_held_why(w.s));
+    ck_assert_ptr_null(store_view(w.s).held_why);
 }
 
 /* What one HAProxy read as it was is nothing that a Data Plane API may get. */
 TEST(a_version_is_read_for_its_use)
 {
     static const char text[] = "global\n.if defined(X)\n maxconn 5\n.endif\n";
-    struct document *d = document_new_of(DOCUMENT_FOR_FILE, "/etc/a.cfg", text, strlen(text), NULL, NULL, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_FILE, "/etc/a.cfg", text, strlen(text), NULL, NULL, &flaw);
     store_applied(w.s, d, "/etc/haproxy.cfg");
     document_unref(d);
     world_again();
@@ -306,7 +306,7 @@ TEST(one_daemon_for_each_folder)
     struct store *other = store_read(w.state, NULL, &flaw); /* `config history`, beside it */
     ck_assert_msg(other != NULL, "%s", flaw.message);
     ck_assert_uint_eq(store_count(other), 1);
-    ck_assert_int_eq(store_folder_fd(other), -1);
+    ck_assert_int_eq(store_view(other).folder_fd, -1);
     store_free(other);
     struct stat st;
     ck_assert_int_eq(stat(w.state, &st), 0);
@@ -391,7 +391,7 @@ TEST(the_last_good_one_is_kept)
     ck_assert_uint_eq(store_good(s, "x"), 0);
     for (unsigned i = 1; i <= 3 * STORE_VERSIONS; i++) {
         snprintf(text, sizeof(text), "global\n  description %u\n", i);
-        struct document *d = document_new("f", text, strlen(text), NULL, &flaw);
+        struct document *d = document_new(DOCUMENT_FOR_APIS, "f", text, strlen(text), NULL, NULL, &flaw);
         store_applied(s, d, "http://a");
         if (i == 1)
             ck_assert_uint_eq(store_good(s, d->id), 0); /* there is no other one */

@@ -119,18 +119,18 @@ TEST(drift_is_not_repaired_while_paused)
     is_written();
     file_is(DOCUMENT);
     configuration_pause(w.c, true);
-    ck_assert(configuration_view(w.c, 0).paused && store_paused(w.store));
+    ck_assert(configuration_view(w.c, 0).paused && store_view(w.store).paused);
     file_is("global\n");
     ck_assert_str_eq(state(), "drifted");
     ck_assert_uint_eq(times_logged("it is left so while paused"), 1);
     configuration_pause(w.c, false);
-    ck_assert(!configuration_view(w.c, 0).paused && !store_paused(w.store));
+    ck_assert(!configuration_view(w.c, 0).paused && !store_view(w.store).paused);
     is_written();
     ck_assert_str_eq(state(), "written");
     /* what an earlier run said of a pause is over with the first word of the source */
     store_pause(w.store, true);
     configuration_pause(w.c, false);
-    ck_assert(!store_paused(w.store));
+    ck_assert(!store_view(w.store).paused);
 }
 
 /* Who keeps changing it does not set the pace, which is none of a new document's. */

@@ -1,4 +1,4 @@
-/* src/configuration/target_list: HAProxies that come and go while a document stands. */
+/* src/configuration/configuration: HAProxies that come and go while a document stands. */
 #include "configuration_world.h"
 
 #include "report/checks.h"

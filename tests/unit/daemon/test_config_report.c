@@ -135,7 +135,7 @@ static void world_begin_as(bool dry_run, const char *configmap)
                                    .dry_run = dry_run};
     w.in = (struct daemon){.settings = &w.settings, .kube = (struct kube_client *)&w, .telemetry = &w.telemetry};
     w.r = config_report_new(&w.in, 2, NULL, NULL);
-    w.document = document_new("Secret", "global\n", 7, NULL, &flaw);
+    w.document = document_new(DOCUMENT_FOR_APIS, "Secret", "global\n", 7, NULL, NULL, &flaw);
     ck_assert_msg(w.document != NULL, "%s", flaw.message);
 }
 

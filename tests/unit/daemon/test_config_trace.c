@@ -134,7 +134,7 @@ static void assert_spans(bool whole, const char *expected)
 
 static struct document *document_of(const char *text)
 {
-    struct document *d = document_new("/own.cfg", text, strlen(text), NULL, &flaw);
+    struct document *d = document_new(DOCUMENT_FOR_APIS, "/own.cfg", text, strlen(text), NULL, NULL, &flaw);
     ck_assert_msg(d != NULL, "%s", flaw.message);
     return d;
 }

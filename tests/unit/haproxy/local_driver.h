@@ -12,7 +12,7 @@
 #include "haproxy/change.h"
 #include "haproxy/local/driver.h"
 #include "haproxy/readout.h"
-#include "haproxy/reload.h"
+#include "haproxy/reload_poll.h"
 
 static const char *haproxy;
 static char *text;

@@ -127,7 +127,7 @@ static inline const struct known *known_new(unsigned text, unsigned beside, bool
         add_file(&files, STORAGE_GENERAL, "503.http", "HTTP/1.0 503\r\n\r\n");
     if (bad)
         add_file(&files, STORAGE_GENERAL, "k.pem", "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n");
-    k->document = document_new_of(DOCUMENT_FOR_FILE, "test", buf_str(&all), all.len, NULL, &files, &flaw);
+    k->document = document_new(DOCUMENT_FOR_FILE, "test", buf_str(&all), all.len, NULL, &files, &flaw);
     ck_assert_msg(k->document != NULL, "%s", flaw.message);
     k->bad = bad;
     storage_files_hash(&k->document->files, k->files);

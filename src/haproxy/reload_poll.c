@@ -1,4 +1,4 @@
-#include "haproxy/reload.h"
+#include "haproxy/reload_poll.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
-/* src/haproxy/reload: a Reload-ID followed to its end, by answers and time alone. */
+/* src/haproxy/reload_poll: a Reload-ID followed to its end, by answers and time alone. */
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/reload_answer.h"
-#include "haproxy/reload.h"
+#include "haproxy/reload_poll.h"
 
 #include "../test.h"
 

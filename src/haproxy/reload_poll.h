@@ -2,8 +2,8 @@
  * Follows one Reload-ID to its end, as a machine without I/O: the owner asks the API when `reload_due` and feeds the
  * answer back. A commit only schedules a reload (up to the API's reload_delay later); it is the reload that counts.
  */
-#ifndef HAPROXY_RELOAD_H
-#define HAPROXY_RELOAD_H
+#ifndef HAPROXY_RELOAD_POLL_H
+#define HAPROXY_RELOAD_POLL_H
 
 #include <stdbool.h>
 #include <stdint.h>
