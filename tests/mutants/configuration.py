@@ -93,6 +93,8 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("what is superseded and cannot be loaded stays", RUNS, "        return latest || t->has.unloaded;", "        return latest;"),
     Mutant("what an earlier run wrote is a hand's", RUNS, "!there && !t->has.unloaded", "!there"),
     Mutant("what was sent last is what could not be loaded", RUNS, "cfg_content_hold(&t->failed.unloadable, t->has.file);", "cfg_content_hold(&t->failed.unloadable, t->sent.writing != NULL ? t->sent.writing->content : t->has.file);"),
+    Mutant("a write that failed is loaded by a later run", TARGET, "        target_not_written(t, asked);\n", "        (void)0;\n"),
+    Mutant("what is rolled back is tried to its end", TURNS, "next_version == 0 && untried", "untried"),
     Mutant("a version with files is none to go back to", RUNS, "return v != NULL ? store_document", "return v != NULL && !v->with_files ? store_document"),
     Mutant("what an earlier run could not load stays", RUNS, "    t->has.good = cfg_content_ref(d->content);\n", "    return false;\n"),
     Mutant("what goes back is forgotten with a new document", TARGET, "write = t->failed.restores || (", "write = t->sent.progress == PROGRESS_RESTORING || ("),

@@ -116,6 +116,36 @@ TEST_EACH(one_of_many_is_tried_to_its_end, 2)
     all_run(w.text); /* and then the latest */
 }
 
+/* One of them is being tried to its end: an operator's rollback is for now. */
+TEST(a_rollback_waits_for_none_of_them)
+{
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
+    for (unsigned i = 0; i < 200 && !configuration_view(w.c, 0).overtaken; i++) { /* 10 s */
+        pass_within(50);
+        new_document(true);
+    }
+    ck_assert(configuration_view(w.c, 0).overtaken);
+    ck_assert_msg(configuration_rollback(w.c, 1, &flaw) == 0, "%s", flaw.message);
+    ck_assert_uint_eq(configuration_view(w.c, 0).version, 1);
+}
+
+/* It is not in the file, and nothing is to be loaded. */
+TEST(what_failed_to_be_written_is_loaded_by_no_later_run)
+{
+    begin_applied(CONFIGURATION_DRIFT_REPORT);
+    cleanup(mem_free_ptr) char *good = mem_strdup(w.text);
+    for (size_t i = 0; i < w.count; i++)
+        w.of[i].fails = true;
+    new_document(true);
+    unsigned writes = w.writes, loads = w.loads;
+    passes(5);
+    ck_assert_uint_gt(w.writes, writes);
+    become(&w.text, good);
+    restart();
+    passes(5);
+    ck_assert_uint_eq(w.loads, loads);
+}
+
 /* What one HAProxy rejects no other gets: the next document need not wait for it. */
 TEST(what_was_rejected_keeps_no_other)
 {
