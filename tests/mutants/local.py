@@ -129,6 +129,7 @@ room("local, commands", ("test_server_command",), (
 ALIKE = "haproxy/local/alike.c"
 
 room("local, without haproxy -c", ("test_local_alike", "test_local_whole"), (
+    Mutant("who was added for a write that failed is taken from another writer", "haproxy/local/driver_commands.c", "        if (commands_has_line(is, name))\n", "        if (false)\n"),
     Mutant("what another writer loaded has who was taken back since", "haproxy/local/driver_read.c", " || (d->took_back && !known);", ";"),
     Mutant("any other writer's file has who was taken back", "haproxy/local/driver_read.c", "    d->took_back = false;\n", "    d->took_back = true;\n"),
     Mutant("who cannot be taken back stays", "haproxy/local/driver_write.c", "(d->replaces && d->late.why != NULL);", "false;"),

@@ -62,8 +62,6 @@ LOCAL = (
            "local_run_take_back(&d->late, &d->early, &is);", "local_run_clear(&d->late);"),
     Mutant("who was added beside another writer's line stays in maintenance", "haproxy/local/driver_commands.c",
            "            server_commands_add_ready(back, &done->commands, name, strcspn(name, \" \"));\n", "            ;\n"),
-    Mutant("who was added for a write that failed is taken from another writer", "haproxy/local/driver_commands.c",
-           "        if (commands_has_line(is, name))\n", "        if (false)\n"),
     Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "d->writing->len, &d->identity, flags,", "d->writing->len, NULL, flags,"),
     Mutant("the end waits for a local file that is checked for a minute", LOCAL_WRITE, "    timer_set(&d->tell, ABORT_MS);\n", ""),
     Mutant("a local HAProxy does not check who is new", "haproxy/local/server_command.c",

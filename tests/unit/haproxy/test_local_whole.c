@@ -141,6 +141,19 @@ TEST(what_somebody_wrote_meanwhile_is_not_told)
     ck_assert(!readout.unloaded); /* nobody was taken back */
 }
 
+/* Nor has who came before a write that another one's overtook: their file has that server, too. */
+TEST(who_is_in_another_ones_file_by_then_stays)
+{
+    cleanup(mem_free_ptr) char *theirs = with("127.0.0.1:1", S2 "    server n1 127.0.0.9:9 weight 2\n    # theirs\n");
+    cleanup(mem_free_ptr) char *changed = with("127.0.0.1:1", S2 "    server n1 127.0.0.9:9 weight 2\n");
+    put(config, theirs, 0644);
+    ck_assert_int_eq(tell(changed, true), TRANSACTION_CONFLICT);
+    assert_file_is(theirs);
+    ck_assert(haproxy_has("n1"));
+    read_it();
+    ck_assert(row_of("n1")->admin == RUNTIME_READY);
+}
+
 /* ---- without `haproxy -c` */
 
 #define N1 "    server n1 127.0.0.9:9 weight 2\n"
