@@ -120,7 +120,6 @@ WHOLE = (
     Mutant("files that went back are what runs", TARGET, "    if (!s->files_back)\n        return false;", "    if (true)\n        return false;"),
     Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "if (d->late.why == NULL && d->verify.changes->count > 0)", "if (false)"),
     Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),
-    Mutant("what runs and a file from before it are one reading", "haproxy/instance_read.c", "r->read_again = other && !r->read_again && !by_daemon;", "r->read_again = false;"),
     Mutant("a pause writes", TURNS, "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
     Mutant("who has it by a hand's doing is good", RUNS, "!unfinished && !first))", "!unfinished))"),
     Mutant("who was written to is the first one no more", TURNS, "(written && !t->failed.away) ||", "false ||"),

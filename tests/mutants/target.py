@@ -45,6 +45,7 @@ room("end of an engine", ("test_engine_shutdown",), (
            "u->result == UPDATE_CONFLICT && !in->read_at_end;", "false;"),
 ))
 room("engines", ("test_instance",), (
+    Mutant("what runs and a file from before it are one reading", "haproxy/instance_read.c", "r->read_again = other && !r->read_again && !by_daemon;", "r->read_again = false;"),
     Mutant("two may own a backend's servers", "haproxy/instance.c", "        if (*parts[i].owner != NULL)\n", "        if (false)\n"),
     Mutant("two may own the rest", "haproxy/instance.c", "if (e->rest && rest != NULL)", "if (false)"),
     Mutant("another engine's update cures a refusal", "servers/write.c",

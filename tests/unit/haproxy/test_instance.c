@@ -232,6 +232,19 @@ TEST(it_waits_for_a_reload_before_the_start)
     ck_assert(instance_view(w.target.instance).last_reload_known);
 }
 
+/* By nobody's reload of ours: the file may be from before the edit that this one has loaded. Two that answer by turns end that. */
+TEST(another_worker_is_read_with_its_file_once_more)
+{
+    world_few();
+    pass(RESYNC_MS);
+    ck_assert_uint_eq(few.reads, 2);
+    w.pid++;
+    pass(RESYNC_MS);
+    ck_assert_uint_eq(few.reads, 4);
+    pass(RESYNC_MS);
+    ck_assert_uint_eq(few.reads, 5);
+}
+
 TEST(its_runtime_update_is_verified)
 {
     world_few();
