@@ -69,7 +69,8 @@ static bool services_is_away(void *arg)
 
 /* ---- what is said ---- */
 
-static int services_not_read(const struct services_source *source, const struct services_reading *l)
+static int services_not_read(const struct services_source *source, const struct host_memory *hosts,
+                             const struct services_reading *l)
 {
     cleanup(checks_fini) struct checks checks = {0};
     cleanup(buf_fini) struct buf lines = {0};
@@ -78,6 +79,7 @@ static int services_not_read(const struct services_source *source, const struct 
         fprintf(stderr, "error: Kubernetes API %s: %s\n", o->server, o->problem);
         return EXIT_FAILURE;
     }
+    host_memory_ready(hosts, &checks);
     services_source_ops.ready(source, &checks);
     checks_print(&checks, &lines);
     fprintf(stderr, "error: Kubernetes could not be read in time (--timeout):\n%s", buf_str(&lines));
@@ -130,7 +132,7 @@ static int services_run(struct services_reading *l, const struct services_source
     run_until(l->base, command->timeout_ms, AWAY_MS, services_is_away, l);
     services_source_ops.stop(source);
     host_memory_stop(hosts);
-    int status = !l->done                                    ? services_not_read(source, l)
+    int status = !l->done                                    ? services_not_read(source, hosts, l)
                  : command->kind == COMMAND_SERVICES_EXPLAIN ? services_explain(source, command->operand, l->label)
                                                              : services_view(source, l);
     services_source_ops.free(source);

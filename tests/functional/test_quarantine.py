@@ -93,6 +93,10 @@ def test_a_host_name_stays_where_the_configmap_says(site: Services) -> None:
         wait_until(lambda: "backend k8s-service_evil_web_web_backend" in site.text(), 20, f"it is served: {daemon.tail()}")
         assert "k8s-service_bank_web" not in site.text()
     assert "is served for namespace evil" in command(site, "explain", "bank/web", **known)[1]
+    site.kube.forbid("configmaps")
+    status, _, said = command(site, "explain", "bank/web", "--timeout", "1s", **known)
+    assert status == 1 and "[-]watch configmaps of infra/hosts: not synced" in said
+    site.kube.forbid()
     assert "is served for namespace bank" in command(site, "explain", "evil/web", STATE_DIR=str(site.home / "none"))[1]
 
 
