@@ -66,11 +66,30 @@ static void host_memory_write(void *arg)
     timer_set(&m->write, backoff_next_ms(&m->backoff));
 }
 
+/* Who leads decides: what another writer put there meanwhile is written over. */
+static void host_memory_on_shared(void *arg)
+{
+    struct host_memory *m = arg;
+    bool first = m->written == NULL && m->now == NULL;
+    cleanup(mem_free_ptr) char *shared = host_memory_shared(m);
+    if (m->busy) /* an older one, or that which is being written */
+        return;
+    host_memory_set_written(m, mem_strdup(shared != NULL ? shared : ""));
+    if (m->leads)
+        timer_set_sooner(&m->write, REPAIR_MS);
+    if (m->changed != NULL && (first || (!m->leads && shared != NULL && !str_eq(shared, m->now))))
+        m->changed(m->arg);
+}
+
 static void host_memory_on_written(void *arg, enum annotate_outcome outcome, const struct error *err)
 {
     struct host_memory *m = arg;
     unsigned held_back;
     m->busy = false;
+    if (!m->leads) {
+        host_memory_on_shared(m); /* what came meanwhile */
+        return;
+    }
     if (outcome == ANNOTATE_WRITTEN) {
         backoff_reset(&m->backoff);
         timer_set_sooner(&m->write, 0); /* perhaps there is more by now */
@@ -86,21 +105,6 @@ static void host_memory_on_written(void *arg, enum annotate_outcome outcome, con
                  log_str("hint", outcome == ANNOTATE_DENIED ? "the right patch on this one ConfigMap"
                                                             : "create the ConfigMap if there is none"),
                  log_if(held_back > 0, log_int("repeated", held_back)));
-}
-
-/* Who leads decides: what another writer put there meanwhile is written over. */
-static void host_memory_on_shared(void *arg)
-{
-    struct host_memory *m = arg;
-    bool first = m->written == NULL && m->now == NULL;
-    cleanup(mem_free_ptr) char *shared = host_memory_shared(m);
-    if (m->busy) /* an older one, or that which is being written */
-        return;
-    host_memory_set_written(m, mem_strdup(shared != NULL ? shared : ""));
-    if (m->leads)
-        timer_set_sooner(&m->write, REPAIR_MS);
-    if (m->changed != NULL && (first || (!m->leads && shared != NULL && !str_eq(shared, m->now))))
-        m->changed(m->arg);
 }
 
 struct host_memory *host_memory_new(const struct daemon *in, int state_fd)

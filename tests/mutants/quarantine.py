@@ -116,6 +116,7 @@ room("whose a host name is", ("test_host_memory",), (
     Mutant("who begins to lead writes with the next change alone", HOSTS, "    if (m->leads && m->shared != NULL)\n        timer_set_sooner(&m->write, 0);\n", ""),
     Mutant("two requests at a time", HOSTS, "m->busy || ", ""),
     Mutant("what is there is written again", HOSTS, " || str_eq(m->now, m->written))", ")"),
+    Mutant("who leads no more does not see what came during its last write", HOSTS, "        host_memory_on_shared(m); /* what came meanwhile */\n", ""),
     Mutant("what came during a write is forgotten", HOSTS, "        timer_set_sooner(&m->write, 0); /* perhaps there is more by now */\n", ""),
     Mutant("what could not be written is taken for written", HOSTS, "    host_memory_set_written(m, NULL);\n    timer_set(&m->write, backoff_next_ms(&m->backoff));\n    if (!kube", "    timer_set(&m->write, backoff_next_ms(&m->backoff));\n    if (!kube"),
     Mutant("two writers write by turns", HOSTS, "timer_set_sooner(&m->write, REPAIR_MS);", "timer_set_sooner(&m->write, 0);"),

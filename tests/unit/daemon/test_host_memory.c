@@ -233,6 +233,21 @@ TEST(who_stands_by_follows_and_writes_when_it_leads)
     ck_assert_uint_eq(w.sent, 1);
 }
 
+TEST(who_leads_no_more_follows_what_came_during_its_last_write)
+{
+    watch_brings("a.example one\n");
+    host_memory_lead(w.m, true);
+    host_memory_keep(w.m, "a.example one\n", "a.example two\n");
+    pass(1000);
+    ck_assert_uint_eq(w.sent, 1);
+    host_memory_lead(w.m, false);
+    watch_brings("a.example three\n");
+    ck_assert_uint_eq(w.changes, 1);
+    w.done(w.m, ANNOTATE_CONFLICT, NULL);
+    ck_assert_uint_eq(w.changes, 2);
+    recalls("a.example three\n");
+}
+
 /* Two that write by turns would else do so without a pause. */
 TEST(what_another_writer_puts_there_is_written_over_after_a_minute)
 {
