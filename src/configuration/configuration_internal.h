@@ -204,7 +204,7 @@ const char *target_runs_another(const struct target *t);
 /* Each of them in turn, beginning with NULL; NULL: there are no more. */
 struct target *target_next(const struct configuration *c, const struct target *t);
 bool target_is_alone(const struct target *t);
-/* Tells the listener; t NULL: of no target. err NULL: none. */
+/* Calls the listener; t NULL: about no target. err NULL: none. */
 void configuration_tell(const struct configuration *c, enum configuration_event_kind kind, const struct target *t,
                         const struct error *err);
 /* The same with a reason, as of struct configuration_event. */

@@ -471,7 +471,7 @@ static bool culprits_next(struct culprits *c)
         for (struct culprit *one = c->all; one != NULL; one = one->hh.next)
             if (one->state == GOOD && !one->accepted) /* NOLINT(clang-analyzer-unix.Malloc) */
                 one->state = TRIED;
-        return trial || bad == 1; /* without it the document is another one, or it has a reason to tell */
+        return trial || bad == 1; /* without it the document is another one, or it has a reason to report */
     }
     return c->searching = true;
 }

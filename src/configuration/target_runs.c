@@ -99,7 +99,7 @@ void target_repair_later(struct target *t)
     t->sent.progress = PROGRESS_NEW;
 }
 
-/* The file that was read last means what is wanted: there is nothing to write. */
+/* The file that was read last has the desired meaning: there is nothing to write. */
 static void target_same(struct target *t)
 {
     struct target_sent *s = &t->sent;

@@ -34,7 +34,7 @@
 #define HEARTBEAT_MS 1000 /* how often the loop shows that it runs */
 #define HEARTBEAT_DEAD_MS 30000
 #define STOP_DEADLINE_MS 4000
-#define STATUS_TIMES 1000   /* looking at the checks takes no more than 1/1000 of the time */
+#define STATUS_TIMES 1000   /* reading the checks takes no more than 1/1000 of the time */
 #define DONE_MS 50          /* how often `apply` checks whether it is */
 #define LAST_TRACES_MS 1000 /* of these, when all else has ended */
 #define SERVERS 3

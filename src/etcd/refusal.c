@@ -24,7 +24,7 @@ static const struct {
     {"permission denied", ETCD_REFUSED_PERMISSION},
     {"database space exceeded", ETCD_REFUSED_NO_SPACE},
     {"request is too large", ETCD_REFUSED_TOO_LARGE},
-    {"received message larger than max", ETCD_REFUSED_TOO_LARGE}, /* gRPC, before etcd looks at it */
+    {"received message larger than max", ETCD_REFUSED_TOO_LARGE}, /* by gRPC, before etcd handles it */
     {"no leader", ETCD_REFUSED_NOT_NOW},
     {"too many requests", ETCD_REFUSED_NOT_NOW},
     {"not supported for learner", ETCD_REFUSED_NOT_NOW},

@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 #define EXCERPT_BYTES 200
-#define REFUSAL_MAX_BYTES 65536u /* more of it is not looked at */
+#define REFUSAL_MAX_BYTES 65536u /* more of it is not read */
 #define KEEP_BYTES (64u << 10)   /* a longer line's memory is given back */
 
 struct etcd_watch_letter {

@@ -220,7 +220,7 @@ struct driver_ops {
      * other. */
     void (*preview)(struct driver *d, int64_t version);
     void (*replace)(struct driver *d, int64_t version, const struct replacement_request *request);
-    /* What `replace` would tell the running HAProxy of these changes, from the file that was read last to `to`: commands, one
+    /* What `replace` would send to the running HAProxy for these changes, from the file that was read last to `to`: commands, one
      * a line, that may be shown. -1: it takes a reload, and why (ERROR_INVALID). Sends nothing. NULL: by reloads alone. */
     int (*foresee)(const struct driver *d, const struct cfg_file *to, const struct changes *changes, struct buf *ret,
                    struct error *err);

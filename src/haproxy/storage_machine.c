@@ -330,7 +330,7 @@ static struct storage_step machine_next_put(struct storage_machine *m)
 {
     const struct storage_files *files = m->request.files;
     bool add = m->request.part == STORAGE_ADD;
-    /* All of them are looked at before one is written: what stands in the way of one leaves none changed. */
+    /* All of them are read before one is written: what stands in the way of one leaves none changed. */
     for (; add && !m->looked && m->at < files->count; machine_past(m)) {
         if (!m->was_read)
             return machine_step(m, STORAGE_READ_FILE, files->list[m->at].place, files->list[m->at].stored);
@@ -488,7 +488,7 @@ static struct storage_step machine_wrote(struct storage_machine *m)
     if (back) {
         e->changed = false;
         if (!machine_hides(m, e->place))
-            storage_entry_keep(e, NULL, 0); /* the next write looks again */
+            storage_entry_keep(e, NULL, 0); /* the next write reads again */
     }
     m->news.written++;
     m->news.certificates += f != NULL && f->kind == STORAGE_CERTIFICATE;

@@ -116,7 +116,7 @@ void kube_client_free(struct kube_client *c)
 
 /* ---- requests ---- */
 
-/* Looks at the file before each request: a watch starts every few minutes, so that this is rare and never late. */
+/* Reads the file's state before each request: a watch starts every few minutes, so that this is rare and never late. */
 static void refresh_token(struct kube_client *c)
 {
     if (c->token.path == NULL)

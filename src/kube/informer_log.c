@@ -81,7 +81,7 @@ static void log_lost(struct informer_log *l, const struct watch *w, uint64_t now
         return;
     }
     l->is_out = false;
-    if (first && (str_eq(w->reason, "lost") || str_eq(w->reason, "closed"))) { /* the next request tells more */
+    if (first && (str_eq(w->reason, "lost") || str_eq(w->reason, "closed"))) { /* the next request shows more */
         log_debug(l->log, "connection ended", OF(l), log_str("reason", w->reason), log_str("error", w->detail));
         return;
     }

@@ -39,7 +39,7 @@ struct http_tls {
 struct http_spiffe {
     struct spiffe_identity *identity; /* whose bundles are trusted */
     const char *peer_id;              /* NULL: any ID of the daemon's own trust domain */
-    /* Told the ID before each request that goes out, from inside libcurl: no request is started or cancelled there. */
+    /* Called with the ID before each request that goes out, from inside libcurl: no request is started or cancelled there. */
     void (*seen)(void *arg, const char *base_url, const char *id);
     void *arg;
 };

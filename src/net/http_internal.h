@@ -53,7 +53,7 @@ struct http_request {
     char error_text[CURL_ERROR_SIZE];
 };
 
-/* Tells the owner, then frees. */
+/* Calls the owner back, then frees. */
 void http_request_finished(struct http_request *q, CURLcode code);
 void http_request_free(struct http_request *q);
 

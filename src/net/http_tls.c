@@ -92,7 +92,7 @@ void http_forget_tls(struct http_request *q)
     q->spiffe = (struct http_spiffe){0};
 }
 
-/* With TLS 1.3 our handshake is over before the server has looked at our certificate: what it says then is often lost,
+/* With TLS 1.3 our handshake is over before the server has checked our certificate: what it says then is often lost,
  * and what libcurl says is what happened to stand behind it. */
 const char *http_tls_hint(const struct http_request *q, CURLcode code)
 {

@@ -105,7 +105,7 @@ int pem_check_key(const char *key_pem, const char *cert_pem, struct error *err)
     return status;
 }
 
-/* All of its numbers count: a private exponent may be far longer than the modulus that EVP_PKEY_get_bits tells. */
+/* All of its numbers count: a private exponent may be far longer than the modulus that EVP_PKEY_get_bits returns. */
 static int check_cost(const EVP_PKEY *key, int selection, unsigned max_bits, struct error *err)
 {
     OSSL_PARAM *numbers = NULL;

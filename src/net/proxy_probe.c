@@ -187,7 +187,7 @@ static void hang_up(struct conversation *c)
     buf_fini(&c->out);
 }
 
-/* Told from the loop, never from inside proxy_probe_start. */
+/* Called back from the loop, never from inside proxy_probe_start. */
 static void proxy_probe_finish(struct conversation *c, enum proxy_reply reply)
 {
     struct proxy_probe *p = c->probe;

@@ -1,8 +1,8 @@
 /*
  * TLS material of one peer, from files that are read again when they change, or given as text. All of it is one set: a
  * new file that is unreadable, half written, no PEM, or does not fit the others (a certificate and its key are often
- * written one after the other) leaves the whole old set in use. A mounted Secret swaps symlinks, so each path is looked
- * up anew. Requests under way and connections that are open keep what they began with.
+ * written one after the other) leaves the whole old set in use. A mounted Secret swaps symlinks, so each path is resolved
+ * anew. Requests under way and connections that are open keep what they began with.
  */
 #ifndef NET_TLS_FILES_H
 #define NET_TLS_FILES_H

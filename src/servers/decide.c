@@ -298,8 +298,9 @@ bool servers_choose(struct servers_backend *s, struct plan *ret_plan, struct rou
     if (!s->states.known && s->at->was_read && s->at->runtime.readable)
         servers_remember(s);
     const struct backend_decision_input input = servers_decision_input(s);
-    /* Most events are about another backend, and most readings find what was there before. What else a plan depends on, no
-     * event of this backend tells: where any of it is so, nothing stands. */
+    /* Most events are about another backend, and most readings find what was there before. What else a plan depends on,
+no
+     * event of this backend shows: where any of it is so, nothing stands. */
     bool ordinary = input.at.being_written == NULL && input.at.being_stopped == NULL && input.file_problem == NULL &&
                     !input.dirty && !input.conflict && !s->desired->paused;
     uint64_t parking = s->parking != NULL ? parking_changes(s->parking) : 0;

@@ -1,4 +1,4 @@
-/* Looking things up in an environment (an array of "NAME=value" that ends with NULL) that is handed in, not global. */
+/* Lookups in an environment (an array of "NAME=value" that ends with NULL) that is handed in, not global. */
 #ifndef SETTINGS_ENVIRONMENT_H
 #define SETTINGS_ENVIRONMENT_H
 

@@ -62,7 +62,7 @@ room("local, files beside it", ("test_local_store", "test_local_store_failures")
     Mutant("the list has what went back as it was announced", MACHINE, "    return m->locked ? machine_next_list(m) : storage_machine_end(m);", "    return storage_machine_end(m);"),
     Mutant("what another one put there goes back", MACHINE, "if (!m->by_api && machine_is_anothers(m, e)) {", "if (false) {"),
     Mutant("what another one put there is deleted with what was added", MACHINE, "            e->added = false;\n            e->found = true;", "            e->added = false;"),
-    Mutant("what went back once is what was good", MACHINE, "            storage_entry_keep(e, NULL, 0); /* the next write looks again */\n", "            ;\n"),
+    Mutant("what went back once is what was good", MACHINE, "            storage_entry_keep(e, NULL, 0); /* the next write reads again */\n", "            ;\n"),
     Mutant("a list of before the lock counts", MACHINE, "        if (held)\n            return machine_next(m);", "        if (true || held)\n            return machine_next(m);"),
     Mutant("what was checked with other files is not checked again", STORE, "    if (r.part != STORAGE_CHECK) {", "    if (false) {"),
     Mutant("the list is never read", MACHINE, "if (!m->known && (looks || !m->by_api))", "if (!m->known && m->by_api)"),

@@ -20,14 +20,14 @@
 
 #define RETRY_MIN_MS 500
 #define RETRY_MAX_MS 30000
-#define TRIAL_MS 60000 /* then it is looked whether it is still to be checked */
+#define TRIAL_MS 60000 /* then it is read whether it is still to be checked */
 
 struct etcd_source {
     struct etcd_source_options options;
     const struct settings *settings;
     struct etcd_watch *watch, *trials;
     char *trial_key;
-    struct timer retry;                                              /* or to look whether it is still that */
+    struct timer retry;                                              /* or to read whether it is still that */
     unsigned tries;                                                  /* that failed one behind the other */
     struct etcd_call *call;                                          /* the one that is under way; NULL: none */
     void (*next)(struct etcd_source *s, const struct etcd_got *got); /* takes what it gets */

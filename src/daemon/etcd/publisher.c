@@ -43,7 +43,7 @@ struct publisher {
     size_t plain_len;
     struct published_manifest there; /* version 0: none */
     struct kept kept;                /* parts and versions that lie there */
-    size_t part;                     /* the next one to look at, or to put */
+    size_t part;                     /* the next one to read, or to put */
     struct kept verified;            /* parts whose bytes were seen, whenever; by their revisions */
     /* How it stands. */
     bool in_sync;
@@ -137,7 +137,7 @@ static void publisher_done(struct publisher *p, uint64_t version, int64_t publis
         p->published(p->arg);
 }
 
-/* Another producer was faster: look again. */
+/* Another producer was faster: read again. */
 static void publisher_lost(struct publisher *p)
 {
     log_info(p->in->log, "another producer has written in between; reading again",

@@ -4,7 +4,7 @@
  * asked by service_secrets_settled.
  *
  * Each namespace whose Services name them has a budget of its own. Those that are missing take nothing of it: some of them are
- * watched, the others are looked for now and then. While one cannot be read, its certificate of before is used, where HAProxy's
+ * watched, the others are read again from time to time. While one cannot be read, its certificate of before is used, where HAProxy's
  * files are on this machine.
  */
 #ifndef DAEMON_SERVICES_SERVICE_SECRETS_H

@@ -221,7 +221,7 @@ static struct services_rules services_rules_of(const struct services_source *s)
     };
 }
 
-/* Told once. */
+/* Reported once. */
 static void services_fail(struct services_source *s, const char *why)
 {
     struct error err = {0};

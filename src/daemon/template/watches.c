@@ -187,7 +187,7 @@ static void watch_follow(struct watch_entry *e)
     }
 }
 
-/* ---- looking it up ---- */
+/* ---- lookups ---- */
 
 static void watch_on_found(void *arg, struct discovered *found, const struct error *err)
 {

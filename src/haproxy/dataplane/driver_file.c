@@ -110,7 +110,7 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
     }
 }
 
-/* Why nothing can be told beside a write; NULL: it can. */
+/* Why no runtime command can be sent with a write; NULL: one can. */
 static const char *driver_file_needs_reload(const struct dataplane_driver *d)
 {
     return !d->base.runtime ? "nothing is read of the running HAProxy"

@@ -183,7 +183,7 @@ static bool take_as_last(struct reader *o, const char *text, size_t len, int64_t
     return same;
 }
 
-/* Who finds that an earlier run had it told to HAProxy asks whether HAProxy runs it, before it is loaded for nothing. */
+/* An earlier run may have sent it by runtime commands: HAProxy is asked whether it runs it, before a reload for nothing. */
 static void take_unloaded(struct reader *o, const char *head, size_t len)
 {
     int64_t version = o->to->version;
@@ -448,7 +448,7 @@ static void reader_cancel_running(struct reader *o)
     }
 }
 
-/* ---- the process, and what it was told ---- */
+/* ---- the process, and the commands that it got ---- */
 
 static void note_version(struct reader *o, const struct dataplane_answer *a)
 {

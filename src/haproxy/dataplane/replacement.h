@@ -3,12 +3,12 @@
  * only_validate (HAProxy checks the bytes as they are; their line numbers are the sender's), or a write with
  * skip_reload. The API does not store the bytes but what its parser makes of them: so the answer is compared with what
  * was sent, and where that means something else, the file from before goes back. Loading it is an empty commit, later:
- * until then a comment at its top says so, because neither the API nor HAProxy tells a daemon that starts in between.
+ * until then a comment at its top says so, because neither the API nor HAProxy reports it to a daemon that starts in between.
  *
  * Changes of servers alone need no load: the API sends them to HAProxy with the write, and they are read back. That comment
  * is there all the same, for until they are read back the result is unknown; to take it out again would be a second write, with
  * another `haproxy -c`. So a second one lists the runtime commands, and a daemon that finds both reads them back before
- * he loads the file (replacement_told).
+ * it loads the file (replacement_told).
  * It sends nothing itself (haproxy/dataplane/driver does).
  */
 #ifndef HAPROXY_DATAPLANE_REPLACEMENT_H

@@ -48,7 +48,7 @@ static void actions_add(struct buf *b, const struct change *c)
     }
 }
 
-/* The API tells HAProxy one after the other: who is to take connections does before another one takes none. */
+/* The API sends HAProxy one command after the other: a server that is to take connections does so before another one stops. */
 static bool actions_takes_away(const struct change *c)
 {
     const struct backend_server *s = c->server;

@@ -29,7 +29,7 @@ void storage_run_fini(struct storage_run *r)
     storage_run_init(r);
 }
 
-/* Where the API is told of it. A certificate is stored once more. */
+/* Where the API gets it. A certificate is stored once more. */
 static void storage_run_path(const struct storage_file *f, struct buf *ret)
 {
     if (f->place == STORAGE_MAP)

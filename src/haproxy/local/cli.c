@@ -322,7 +322,7 @@ static const struct {
     {"Can't find backend", ERROR_GONE},
     {"Already exists a server", ERROR_CONFLICT},
     {"Server still has connections", ERROR_CONFLICT},
-    {"Only servers in maintenance mode can be deleted", ERROR_CONFLICT}, /* it did not do what it was told before */
+    {"Only servers in maintenance mode can be deleted", ERROR_CONFLICT}, /* it did not carry out an earlier command */
     {"This server cannot be removed at runtime", ERROR_INVALID},
     {"Permission denied", ERROR_AUTH},
 };

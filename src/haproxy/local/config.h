@@ -22,7 +22,7 @@ int local_config_read(const struct cfg_file *f, struct backend *ret, struct erro
 
 /* ---- for haproxy/local/config_edit */
 
-/* The lines of one backend, looked through once: several thousand may be about to change. */
+/* The lines of one backend, read once: several thousand may be about to change. */
 struct local_lines {
     const char *backend;                    /* borrowed */
     const struct cfg_file_section *section; /* NULL: the file has none */

@@ -10,7 +10,7 @@
 #include "haproxy/local/config.h"
 #include "haproxy/local/driver_internal.h"
 
-/* HAProxy takes no longer line than tune.bufsize, 16 KiB unless somebody made it smaller. */
+/* HAProxy takes no longer line than tune.bufsize, 16 KiB unless the configuration makes it smaller. */
 #define LINE_BYTES 4096
 /* Between the commands of a line: what it prints, a line, is no answer of theirs. Those end with an empty line or without
  * one, which differs from command to command, and between HAProxy's versions. */
@@ -62,7 +62,7 @@ static void leaving_on_answer(void *arg, const struct local_answer *a)
     struct error err = {0};
     l->request = NULL;
     bool gone = a->status == LOCAL_OK && cli_read_done(a->data, &err) == 0;
-    /* Refused for another reason: somebody else has it in use again, which the next comparison shows. */
+    /* Refused for another reason: another writer has it in use again, which the next comparison shows. */
     if (gone || (a->status == LOCAL_OK && err.kind != ERROR_CONFLICT))
         leaving_remove(l, l->at);
     else
@@ -70,7 +70,7 @@ static void leaving_on_answer(void *arg, const struct local_answer *a)
     leaving_next(d);
 }
 
-/* That file has the server of "BACKEND/SERVER": somebody wrote it there. */
+/* That file has the server of "BACKEND/SERVER": another writer put it there. */
 static bool commands_has_line(const struct cfg_file *f, const char *place)
 {
     const char *slash = strchr(place, '/');
@@ -96,7 +96,7 @@ static void leaving_next(struct local_driver *d)
         leaving_wait(d);
         return;
     }
-    /* Told once more that it is in maintenance: HAProxy may have acknowledged that, and not done it. */
+    /* Set into maintenance once more: HAProxy may have acknowledged that, and not done it. */
     const char *to = d->options.has_stats ? "" : "@1 ", *removal = l->list[l->at];
     cleanup(mem_free_ptr) char *both =
         mem_printf("set server %s state maint; %s%s", removal + strlen(REMOVAL), to, removal);

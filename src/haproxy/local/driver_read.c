@@ -137,7 +137,7 @@ static void driver_read_give_up(struct local_driver *d, const char *why)
     driver_read_finish(d);
 }
 
-/* Another one than before a reload that nobody told the end of: it came about after all. */
+/* Another one than before a reload whose end was never reported: it took place after all. */
 static void driver_read_find_lost_reload(struct local_driver *d)
 {
     const struct local_reload *o = &d->reload;
@@ -170,7 +170,7 @@ static void driver_read_on_info(void *arg, const struct local_answer *a)
 /* ---- servers ---- */
 
 /* CLI_ADMIN_CONFIGURED_MAINTENANCE says only that the line was `disabled` when HAProxy loaded it: such a server is in
- * maintenance by the forced one, too, until it is told to be ready. */
+ * maintenance by the forced one, too, until it is set ready. */
 static enum runtime_admin driver_read_admin(unsigned admin)
 {
     return admin & CLI_ADMIN_FORCED_MAINTENANCE ? RUNTIME_MAINT

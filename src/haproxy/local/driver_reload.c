@@ -140,7 +140,7 @@ static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
     } else if (by_master && nobody && clock_mono_ms() < o->until_ms) {
         timer_set(&o->again, AGAIN_MS);
     } else if (a->status == LOCAL_LOST || nobody || (a->status != LOCAL_OK && !by_master)) {
-        /* Perhaps HAProxy starts with the file, once it does; a program that did not end may have told it. */
+        /* Perhaps HAProxy starts with the file, once it does; a program that did not end may have asked for it. */
         cleanup(mem_free_ptr) char *why = mem_printf("is lost: %s", a->message);
         driver_reload_end(d, LOCAL_RELOAD_LOST, why);
     } else if (!driver_reload_can_look(d)) {

@@ -111,7 +111,7 @@ static void driver_write_give_up(struct driver *base)
     driver_write_end(d);
 }
 
-/* What is under way ends soon, and its end is told; unless `haproxy -c` hangs. */
+/* What is under way ends soon, and its end is reported; unless `haproxy -c` hangs. */
 void local_driver_abort(struct driver *base)
 {
     struct local_driver *d = local_driver_of(base);
@@ -199,7 +199,7 @@ static void driver_write_on_replaced(void *arg, const struct local_answer *a)
 /* ---- the commands for it ---- */
 
 /* What does the same as a reload of the file that is being written. Who is new need not wait for `haproxy -c`, which
- * takes longer than all the rest: HAProxy itself looks at its words. Who leaves stays until the file is written. */
+ * takes longer than all the rest: HAProxy itself checks its parameters. Who leaves stays until the file is written. */
 static int driver_write_commands_in(const struct local_driver *d, const struct cfg_file *to, bool elsewhere,
                                     const struct changes *changes, struct server_commands *early,
                                     struct server_commands *late, struct error *err)
@@ -271,7 +271,7 @@ int local_driver_foresee(const struct driver *base, const struct cfg_file *to, c
 
 /* ---- the write, and commands beside it ---- */
 
-/* Nothing is left for `haproxy -c` to say where HAProxy takes these changes. Files beside it are looked at by that alone. */
+/* Nothing is left for `haproxy -c` to say where HAProxy takes these changes. Only `haproxy -c` checks the files beside it. */
 static bool driver_write_is_alike(const struct local_driver *d, const struct changes *changes)
 {
     const struct cfg_file *from = cfg_content_file(d->file, NULL), *to = cfg_content_file(d->writing, NULL);
@@ -329,7 +329,7 @@ static void driver_write_on_written(void *arg, const struct local_answer *a)
 
 /* ---- both are over ---- */
 
-/* Whoever could not be taken back goes with the next load. */
+/* A server that could not be taken back goes with the next reload. */
 static void driver_write_on_taken_back(struct local_driver *d)
 {
     d->unloaded = d->unloaded || (d->replaces && d->late.why != NULL);

@@ -118,7 +118,7 @@ int local_file_read(const struct local_place *p, struct buf *bytes, struct local
         return -1;
     struct local_identity now;
     file_identify(&after, &now);
-    /* Somebody writes into it right now: half of it is nothing that may be decided by. */
+    /* Another writer writes into it right now: half of it is nothing that may be decided by. */
     if (local_identity_same(ret, &now) && bytes->len == ret->size)
         return 0;
     errno = EBUSY;
@@ -240,7 +240,7 @@ static bool file_is_inode(const struct local_place *p, const char *name, const s
            st.st_ino == is->st_ino;
 }
 
-/* Somebody's file came out of the exchange: it goes back to its place, and ours out of it. Where he has moved once more,
+/* Another writer's file came out of the exchange: it goes back to its place, and ours out of it. Where that moved once more,
  * what cannot go back stays, by a name that nobody else writes to. */
 static void file_give_back(const struct local_place *p, const char *temporary, const struct stat *ours)
 {
@@ -254,7 +254,7 @@ static void file_give_back(const struct local_place *p, const char *temporary, c
     (void)renameat2(p->folder, temporary, p->folder, aside, RENAME_NOREPLACE);
 }
 
-/* 0, or -1. What comes out of the exchange is looked at: a writer that came between our last look and the rename is not
+/* 0, or -1. What comes out of the exchange is compared: a writer that came between our last reading and the rename is not
  * lost. */
 static int file_exchange(const struct local_place *p, const char *temporary, const struct local_identity *expected,
                          const struct stat *ours, bool *ret_changed)

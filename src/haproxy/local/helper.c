@@ -46,7 +46,7 @@ struct local_helper {
 
 /* ---- the beginning ---- */
 
-/* A handler, not SIG_IGN: programs would inherit that. The daemon is told to stop by these; the helper ends with it. */
+/* A handler, not SIG_IGN: programs would inherit that. These stop the daemon; the helper ends with it. */
 static void helper_on_signal(int number)
 {
     (void)number;
@@ -132,7 +132,7 @@ static void request_free(struct local_request *r)
     free(r);
 }
 
-/* Takes the first one out and tells it; from the call others may be added, which are behind it. */
+/* Takes the first one out and calls it back; from the call others may be added, which are behind it. */
 static void helper_tell_first(struct local_helper *h, const struct local_answer *answer)
 {
     struct local_request *r = h->first;

@@ -42,7 +42,7 @@ static int helper_open_lock(const struct local_place *p, int flags, char **ret_n
     return openat(p->folder, *ret_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0640);
 }
 
-/* A lock of the open file, as flock(2) has it, that can be looked at without being taken. */
+/* A lock of the open file, as flock(2) has it, that can be queried without being taken. */
 static int helper_flock(int fd, int command, struct flock *ret)
 {
     *ret = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -136,7 +136,7 @@ static int helper_take_lock(struct helper_work *w, const struct local_place *p)
     return 0;
 }
 
-/* Somebody removed it, or the link to the file leads to another one: who comes next would lock another file. */
+/* Another program removed it, or the link to the file leads to another one: who comes next would lock another file. */
 static bool helper_lock_is_there(const struct helper *h, const struct local_place *p)
 {
     cleanup(mem_free_ptr) char *name = helper_lock_name(p);
@@ -354,7 +354,7 @@ static void helper_changed(struct helper_work *w, const struct local_identity *n
     w->answer.identity = *now;
 }
 
-/* What is about to be put in place is noted before, and not as loaded: whoever comes next finds it, whenever we end.
+/* What is about to be put in place is noted before, and not as loaded: the next run finds it, whenever this one ends.
  * -1: it cannot be, and the temporary file is gone. */
 static int helper_note_coming(struct helper_work *w, const struct local_place *p, const char *temporary)
 {

@@ -32,7 +32,7 @@ static size_t environment_name(const char *line, size_t len)
     return n > 0 && n < len && line[n] == '=' && !isdigit((unsigned char)line[0]) ? n : 0;
 }
 
-/* With these a master tells itself, over its reload, what it has; a check would take them for its own. All else that HAProxy sets,
+/* With these a master passes on to itself, over its reload, what it has; a check would take them for its own. All else that HAProxy sets,
  * a file may refer to. */
 static bool environment_is_of_master(const char *line)
 {

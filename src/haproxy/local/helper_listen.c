@@ -43,7 +43,7 @@ static bool listen_is_plain(const char *text, size_t len)
     return plain && f.broken == 0 && !f.too_many;
 }
 
-/* By port: whether HAProxy's files have it; whether anybody listens there, and whether a process of HAProxy's user does. */
+/* By port: whether HAProxy's files have it; whether any process listens there, and whether a process of HAProxy's user does. */
 struct listen_ports {
     bool known[UINT16_MAX + 1], any[UINT16_MAX + 1], own[UINT16_MAX + 1];
 };
@@ -88,7 +88,7 @@ static struct ucred listen_peer(const char *path)
     return peer;
 }
 
-/* These files are the network namespace's own, and anybody may look at them. */
+/* These files are the network namespace's own, and every process may read them. */
 static bool listen_shares_network(const struct ucred *peer)
 {
     cleanup(mem_free_ptr) char *path = mem_printf("/proc/%d/net/dev", (int)peer->pid);

@@ -17,7 +17,7 @@ enum state {
     NUMBER,       /* a field that is a number: skipped */
     LENGTH,       /* of a field */
     SKIP,
-    COLLECT, /* what is looked at as a whole: an object, metadata, typeMeta */
+    COLLECT, /* what is read as a whole: an object, metadata, typeMeta */
     GIVEN_UP,
 };
 
@@ -61,7 +61,7 @@ static void next_state(struct proto_frame *f, enum state state)
     f->number = 0;
 }
 
-/* ---- what is looked at as a whole ---- */
+/* ---- what is read as a whole ---- */
 
 static int take_part(struct proto_frame *f, const struct input *in, const char *bytes, size_t len, struct error *err)
 {

@@ -86,7 +86,7 @@ static int read_text(const char *path, struct secret_file *f, struct error *err)
         return error_set(err, ERROR_INVALID, "%s: is larger than %zu KiB, the limit", path, max_bytes / 1024);
     f->len = (size_t)len;
     f->text[len] = '\0';
-    /* A file that was written a moment ago may be written again within the same tick of the file system's clock and look
+    /* A file that was written a moment ago may be written again within the same tick of the file system's clock and appear
      * the same: it is not trusted to be unchanged until it has settled. */
     struct secret_stamp a = stamp_of(&before), b = stamp_of(&after);
     struct timespec now;
