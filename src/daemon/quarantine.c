@@ -27,6 +27,7 @@ struct quarantine {
     const struct daemon *in;
     int state_fd;
     void (*again)(void *arg);
+    void (*settled)(void *arg);
     void *arg;
     struct culprits culprits;
     struct timer judge, wake;
@@ -93,6 +94,8 @@ static void quarantine_on_judge(void *arg)
     quarantine_wait(q);
     if (again)
         q->again(q->arg);
+    else if (quarantine_settled(q))
+        q->settled(q->arg);
 }
 
 struct quarantine *quarantine_new(const struct daemon *in, int state_fd)
@@ -117,11 +120,12 @@ void quarantine_free(struct quarantine *q)
     free(q);
 }
 
-void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void *arg)
+void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void (*settled)(void *arg), void *arg)
 {
     if (q == NULL)
         return;
     q->again = again;
+    q->settled = settled;
     q->arg = arg;
 }
 

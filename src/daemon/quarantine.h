@@ -19,8 +19,8 @@ struct quarantine;
 struct quarantine *quarantine_new(const struct daemon *in, int state_fd) must_check;
 /* NULL is allowed in what a source of objects calls: nothing is left out. */
 void quarantine_free(struct quarantine *q);
-/* The source; from the loop. */
-void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void *arg);
+/* The source; from the loop. again: it makes another document. settled: quarantine_settled has become true. */
+void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void (*settled)(void *arg), void *arg);
 
 void quarantine_poke(struct quarantine *q);  /* SIGHUP: culprits are tried again; the source is asked, too */
 void quarantine_begin(struct quarantine *q); /* the first time it reads what was kept */

@@ -100,6 +100,27 @@ def test_a_host_name_stays_where_the_configmap_says(site: Services) -> None:
     assert "is served for namespace bank" in command(site, "explain", "evil/web", STATE_DIR=str(site.home / "none"))[1]
 
 
+def test_who_gets_a_host_name_that_was_given_up_has_it_after_a_restart(site: Services) -> None:
+    """Whatever comes meanwhile: also an older Service of the namespace that had it."""
+    port, owners = free_port(), site.home / "state" / "host-owners"
+    first, second = (site.service("web", port, namespace=namespace, hostname="shop.example.com") for namespace in ("bank", "evil"))
+    first["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    site.kube.put(first, second, site.service("other", port, hostname="other.example.com"))
+    slow = site.home / "slow"  # so that both changes are before one verdict
+    slow.write_text(f'#!/bin/sh\nsleep 0.5\nexec {site.haproxy.binary} "$@"\n')
+    slow.chmod(0o755)
+    with site.daemon(HAPROXY_BIN=str(slow)) as daemon:
+        wait_until(lambda: "backend k8s-service_bank_web_web_backend" in site.text() and daemon.ready(), 20, f"it is served: {daemon.tail()}")
+        site.kube.put(site.service("other", port, hostname="other.example.com", backends_balance_method="leastconn"))  # which HAProxy might refuse
+        site.kube.delete(first)
+        wait_until(lambda: "backend k8s-service_evil_web_web_backend" in site.text() and daemon.ready(), 20, "the other has it")
+        wait_until(lambda: "shop.example.com evil\n" in owners.read_text(), 5, "it is kept")
+    site.kube.put(first)
+    with site.daemon() as daemon:
+        wait_until(daemon.ready, 20, "ready")
+        assert "k8s-service_bank_web" not in site.text()
+
+
 # ---- behind etcd
 
 PATH = "/haproxy/east"

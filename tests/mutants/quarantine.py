@@ -67,6 +67,7 @@ room("quarantine: many of one owner", ("test_culprits",), (
     Mutant("a kind has its owners", CULPRITS, "from != NULL ? from + 1 : key", "from != NULL ? key : key"),
 ))
 room("quarantine: documents that are out of date", ("test_quarantine",), (
+    Mutant("what was accepted is settled with the next document", "daemon/quarantine.c", "        q->settled(q->arg);\n", "        ;\n"),
     Mutant("nothing waits for a verdict", "daemon/quarantine.c", "q->next.is != NONE || awaited ? HOLD_MS : 0", "0"),
     Mutant("a verdict is waited for without an end", "daemon/quarantine.c", "q->of_last.is == NONE && clock_mono_ms() - q->given_ms < VERDICT_WITHIN_MS", "q->of_last.is == NONE"),
     Mutant("a search waits for no verdict", "daemon/quarantine.c", "(!q->missed && !q->culprits.searching)", "!q->missed"),

@@ -422,6 +422,21 @@ static void services_make(struct services_source *s, const struct services_plan 
     s->given = NULL;
 }
 
+/* What was given up goes now. */
+static void services_settle_owners(void *source)
+{
+    struct services_source *s = source;
+    cleanup(buf_fini) struct buf before = {0}, now = {0};
+    if (s->next.all == NULL || !quarantine_settled(s->options.quarantine))
+        return;
+    service_owners_print(&s->owners, &before);
+    service_owners_print(&s->next, &now);
+    service_owners_fini(&s->owners);
+    s->owners = s->next;
+    s->next = (struct service_owners){0};
+    host_memory_keep(s->options.hosts, buf_str(&before), buf_str(&now));
+}
+
 /* Takes those of a plan. What a Service gives up by a change stays its own until that is accepted. */
 static void services_keep_owners(struct services_source *s, struct service_owners *of)
 {
@@ -470,11 +485,7 @@ static void services_compose(void *arg)
         services_recall_owners(s);
     s->composed_ms = clock_mono_ms();
     s->began_us = clock_mono_us();
-    if (s->next.all != NULL && quarantine_settled(s->options.quarantine)) {
-        service_owners_fini(&s->owners);
-        s->owners = s->next;
-        s->next = (struct service_owners){0};
-    }
+    services_settle_owners(s);
     struct services_gathered services = gather_all(s);
     struct services_rules rules = services_rules_of(s);
     struct services_plan plan;
@@ -697,7 +708,7 @@ struct services_source *services_source_new(const struct services_source_options
     s->report = service_report_new(&(struct services_plan){0});
     if (options->quarantine != NULL)
         cache_keep_past(services_cache(s));
-    quarantine_listen(options->quarantine, services_is_changed, s);
+    quarantine_listen(options->quarantine, services_is_changed, services_settle_owners, s);
     host_memory_listen(options->hosts, services_on_owners, s);
     s->rows = service_rows_new(settings, s->watches[NODES].cache, s->of_slices, in->log);
     return s;

@@ -124,6 +124,16 @@ static void template_source_set_owners(struct template_source *s, char *owners)
     s->owners = owners;
 }
 
+/* What was given up goes now. */
+static void template_source_settle_owners(void *source)
+{
+    struct template_source *s = source;
+    if (s->next_owners == NULL || !quarantine_settled(s->options.quarantine))
+        return;
+    template_source_set_owners(s, s->next_owners);
+    s->next_owners = NULL;
+}
+
 /* What an object gives up by a change stays its own until that is accepted. */
 static void template_source_take_owners(struct template_source *s, const char *now)
 {
@@ -369,10 +379,7 @@ static void template_source_begin(void *arg)
     set_source_refresh(s->source);
     if (s->owners == NULL)
         s->owners = host_memory_recall(s->options.hosts);
-    if (s->next_owners != NULL && quarantine_settled(s->options.quarantine)) {
-        template_source_set_owners(s, s->next_owners);
-        s->next_owners = NULL;
-    }
+    template_source_settle_owners(s);
     set_quarantine_prepare(s->quarantine, e->set, options.objects);
     cleanup(mem_free_ptr) char *owners = template_source_owners(s);
     options.owners = owners;
@@ -527,7 +534,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     s->losses_limit.period_ms = 60000;
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
     s->renders = renders_new(options->telemetry);
-    quarantine_listen(options->quarantine, template_source_on_quarantine, s);
+    quarantine_listen(options->quarantine, template_source_on_quarantine, template_source_settle_owners, s);
     host_memory_listen(options->hosts, template_source_on_owners, s);
     s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
     kube_client_on_credentials(options->kube, &s->listener);

@@ -11,7 +11,7 @@ static struct {
     struct quarantine *q;
     uint64_t object, given; /* as the source has it; in the document that was given last, 0: left out */
     bool bad, given_any;
-    unsigned served; /* documents */
+    unsigned served, settled; /* documents */
 } w;
 
 #define VIRTUAL_TIME (&w)
@@ -54,6 +54,12 @@ static void change(bool bad)
     pass(10);
 }
 
+static void settled(void *arg)
+{
+    ck_assert(quarantine_settled(w.q));
+    w.settled++;
+}
+
 static void nothing(void *arg)
 {
 }
@@ -65,7 +71,7 @@ static void setup(void)
     memset(&w, 0, sizeof(w));
     w.now_us = 1000000;
     w.q = quarantine_new(&in, -1);
-    quarantine_listen(w.q, give, NULL);
+    quarantine_listen(w.q, give, settled, NULL);
 }
 
 static void teardown(void)
@@ -74,6 +80,17 @@ static void teardown(void)
 }
 
 FIXTURE(setup, teardown)
+
+TEST(what_was_accepted_is_settled_at_once)
+{
+    change(false);
+    ck_assert_uint_eq(w.settled, 1);
+    change(true);
+    ck_assert_uint_eq(w.given, 0);
+    unsigned before = w.settled;
+    change(false);
+    ck_assert_uint_gt(w.settled, before);
+}
 
 /* Nobody asks for it: its owner has corrected it, and all else is as it was. */
 TEST(one_that_waited_is_tried_when_its_time_has_come)
@@ -136,7 +153,7 @@ TEST(the_next_document_waits_for_the_verdict_where_one_was_missed)
 TEST(the_next_document_waits_for_the_verdict_of_a_search)
 {
     const struct culprits_verdict no = {.why = "line 7: no"};
-    quarantine_listen(w.q, nothing, NULL);
+    quarantine_listen(w.q, nothing, nothing, NULL);
     quarantine_begin(w.q);
     (void)quarantine_see(w.q, "evil/web", 1);
     quarantine_end(w.q);

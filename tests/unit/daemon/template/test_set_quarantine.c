@@ -43,7 +43,7 @@ static void setup(void)
     ck_assert_msg(set != NULL, "%s", flaw.message);
     objects = objects_new(set);
     q = quarantine_new(&in, -1);
-    quarantine_listen(q, again, NULL);
+    quarantine_listen(q, again, again, NULL);
     s = set_quarantine_new(q);
 }
 
