@@ -1,4 +1,4 @@
-/* src/configuration/target_runtime: what the document would cost one HAProxy, as far as is known before it is written. */
+/* src/configuration/target: what the document would cost one HAProxy, as far as is known before it is written. */
 #include "target_world.h"
 
 #include "haproxy/storage_foresight.h"
