@@ -96,7 +96,7 @@ bool target_is_valid(const struct target *t)
      * or none. What it refuses is validated then. Of several HAProxies none gets what another one might refuse. */
     return s->progress == PROGRESS_NEW && s->files != FILES_NEW && !t->failed.away &&
            (t->has.effect != CFG_EFFECT_NONE || s->files_changed) && (target_is_alone(t) || target_is_plain(t)) &&
-           target_by_runtime(t) && configuration_writes(t->of) && !d->trial;
+           target_by_runtime(t) && configuration_writes(t->of) && d != NULL && !d->trial;
 }
 
 bool configuration_waits(const struct configuration *c, uint64_t now_ms)
