@@ -97,4 +97,16 @@ static inline struct timer *virtual_next_timer(uint64_t until_ms)
     return first;
 }
 
+/* So much passes, and what comes due meanwhile is called. */
+static inline void virtual_pass(uint64_t ms)
+{
+    uint64_t end = clock_mono_ms() + ms;
+    for (struct timer *t; (t = virtual_next_timer(end)) != NULL;) {
+        VIRTUAL_TIME->now_us = t->due_ms > clock_mono_ms() ? t->due_ms * 1000 : VIRTUAL_TIME->now_us;
+        t->due_ms = 0;
+        t->fn(t->arg);
+    }
+    VIRTUAL_TIME->now_us = end * 1000;
+}
+
 #endif

@@ -107,17 +107,6 @@ static void forget_notes(void)
 
 /* ---- what a test does ---- */
 
-static void pass(uint64_t ms)
-{
-    uint64_t end = clock_mono_ms() + ms;
-    for (struct timer *t; (t = virtual_next_timer(end)) != NULL;) {
-        w.now_us = t->due_ms > clock_mono_ms() ? t->due_ms * 1000 : w.now_us;
-        t->due_ms = 0;
-        t->fn(t->arg);
-    }
-    w.now_us = end * 1000;
-}
-
 static void world_begin_as(bool dry_run, const char *configmap)
 {
     static char first[] = "7";
@@ -181,7 +170,7 @@ static void written(void)
     w.secret.version = versions[w.sent % array_len(versions)];
     w.done(w.arg, ANNOTATE_WRITTEN, NULL);
     config_report_source_changed(w.r);
-    pass(2000);
+    virtual_pass(2000);
 }
 
 FIXTURE(world_begin, world_end)
@@ -189,7 +178,7 @@ FIXTURE(world_begin, world_end)
 TEST(applied_is_said_when_all_run_it)
 {
     play("changed validated0 applied0");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(w.path, "/api/v1/namespaces/ns/secrets/s");
     ck_assert_str_eq(w.version, "7");
@@ -200,7 +189,7 @@ TEST(applied_is_said_when_all_run_it)
     written();
     ck_assert_uint_eq(w.sent, 1); /* it says all of that */
     play("unchanged1");
-    pass(0);
+    virtual_pass(0);
     ck_assert_uint_eq(w.sent, 2);
     ck_assert_str_eq(note("status"), "Applied");
     ck_assert_ptr_null(note("status-message"));
@@ -211,7 +200,7 @@ TEST(applied_is_said_when_all_run_it)
     written();
     play("stored1");
     config_report_source_changed(w.r);
-    pass(600000);
+    virtual_pass(600000);
     ck_assert_uint_eq(w.sent, 2);
 }
 
@@ -219,20 +208,20 @@ TEST(a_rejection_is_said_at_once_with_its_message)
 {
     (void)error_set_http(&why, 400, "line 3: no");
     play("changed rejected1");
-    pass(0);
+    virtual_pass(0);
     ck_assert_str_eq(note("status"), "ConfigRejected");
     ck_assert_str_eq(note("status-message"), "line 3: no");
     ck_assert_str_eq(note("last-failed-hash"), w.document->hash);
     written();
     (void)error_set(&why, ERROR_INVALID, "no such key");
     play("refused"); /* it has no hash */
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_str_eq(note("status"), "Error");
     ck_assert_str_eq(note("status-message"), "no such key");
     ck_assert_str_eq(note("last-failed-hash"), w.document->hash);
     written();
     play("changed applied0 applied1");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_str_eq(note("status"), "Applied");
     ck_assert_ptr_null(note("last-failed-hash"));
     written();
@@ -240,7 +229,7 @@ TEST(a_rejection_is_said_at_once_with_its_message)
     world_end();
     world_begin();
     play("changed refused");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_str_eq(note("status"), "Error");
     ck_assert_ptr_null(note("last-failed-hash"));
 }
@@ -252,16 +241,16 @@ TEST(a_configmap_in_the_place_of_the_secret)
     world_begin_as(false, "status");
     w.gone = true;
     play("changed validated0 applied0");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(w.path, "/api/v1/namespaces/ns/configmaps/status");
     ck_assert_ptr_null(w.version);
     ck_assert_str_eq(note("status"), "Pending");
     play("applied1"); /* while the first one is on its way */
-    pass(0);
+    virtual_pass(0);
     ck_assert_uint_eq(w.sent, 1);
     w.done(w.arg, ANNOTATE_WRITTEN, NULL);
-    pass(0);
+    virtual_pass(0);
     ck_assert_uint_eq(w.sent, 2);
     ck_assert_str_eq(note("status"), "Applied");
     ck_assert_str_eq(note("last-applied-hash"), w.document->hash);
@@ -270,19 +259,19 @@ TEST(a_configmap_in_the_place_of_the_secret)
     forget_notes(); /* it was another one's answer: who made the ConfigMap anew has nothing of it */
     (void)error_set_http(&why, 500, "away");
     w.done(w.arg, ANNOTATE_LATER, &why);
-    pass(60000);
+    virtual_pass(60000);
     ck_assert_uint_eq(w.sent, 3);
     ck_assert_str_eq(note("status"), "Applied");
     ck_assert_str_eq(note("last-observed-hash"), w.document->hash);
     w.done(w.arg, ANNOTATE_WRITTEN, NULL);
     config_report_source_changed(w.r);
-    pass(600000);
+    virtual_pass(600000);
     ck_assert_uint_eq(w.sent, 3);
     /* Another replica led meanwhile, and wrote there. */
     config_report_stop(w.r);
     forget_notes();
     play("changed unchanged0 unchanged1");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 4);
     ck_assert_str_eq(note("status"), "Applied");
 }
@@ -330,7 +319,7 @@ TEST_EACH(a_failure_has_the_operators_reason_and_is_told_once, array_len(failure
     ck_assert_str_eq(buf_str(&w.events), text);
     play("failed0");
     ck_assert_uint_eq(w.event_count, 1);
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_str_eq(note("status"), failures[_i].class);
     ck_assert_str_eq(note("status-message"), "why");
     assert_class("transient_errors_total", failures[_i].class, 2);
@@ -338,12 +327,12 @@ TEST_EACH(a_failure_has_the_operators_reason_and_is_told_once, array_len(failure
     ck_assert_ptr_null(note("last-failed-hash"));
     written();
     play("validated0 writing0 failed0");
-    pass(2000);
+    virtual_pass(2000);
     cleanup(mem_free_ptr) char *while_writing = mem_printf("Apply%s", failures[_i].class);
     ck_assert_str_eq(note("status"), while_writing);
     written();
     play("validating0 failed0");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_str_eq(note("status"), failures[_i].class);
 }
 
@@ -372,7 +361,7 @@ TEST(the_operators_metrics)
     (void)error_set(&why, ERROR_CONFLICT, "another writer");
     play("drifted1");
     ck_assert(page_has("config_drift_total{secret=\"ns/s\"} 1\n") && page_has("config_in_sync{secret=\"ns/s\"} 0\n"));
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_str_eq(note("status"), "ConfigDrift");
     play("applied1");
     ck_assert(page_has("config_in_sync{secret=\"ns/s\"} 1\n") && page_has(applied));
@@ -406,7 +395,7 @@ TEST(certificates_have_the_operators_reasons)
         mem_printf("%d http://a: configuration %.12s files not stored yet; tried again: busy", EVENT_TRANSIENT_ERROR,
                    w.document->hash);
     ck_assert_str_eq(buf_str(&w.events), map);
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_str_eq(note("status"), "DataplaneServerError");
     ck_assert_ptr_null(note("last-failed-hash"));
     w.document->files.list[0].kind = STORAGE_CERTIFICATE;
@@ -428,10 +417,10 @@ TEST(an_api_that_is_away_takes_nothing_back)
 {
     (void)error_set(&why, ERROR_RETRY, "away");
     play("changed applied0 applied1");
-    pass(0);
+    virtual_pass(0);
     written();
     play("failed1");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(note("status"), "Applied");
 }
@@ -441,37 +430,37 @@ TEST(what_is_not_written_is_tried_again)
     (void)error_set_http(&why, 403, "no right");
     w.gone = true;
     play("changed");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 0);
     w.gone = false;
     config_report_source_changed(w.r);
-    pass(0);
+    virtual_pass(0);
     ck_assert_uint_eq(w.sent, 1);
     /* what was written has not come back by the watch: the version is the one that was written to */
     forget_notes();
     w.done(w.arg, ANNOTATE_WRITTEN, NULL);
     config_report_source_changed(w.r);
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 1);
     static char next[] = "8";
     w.secret.version = next;
     config_report_source_changed(w.r);
-    pass(0);
+    virtual_pass(0);
     ck_assert_uint_eq(w.sent, 2);
     forget_notes();
     w.done(w.arg, ANNOTATE_CONFLICT, &why);
-    pass(60000);
+    virtual_pass(60000);
     ck_assert_uint_eq(w.sent, 3);
     forget_notes();
     w.done(w.arg, ANNOTATE_DENIED, &why);
-    pass(599000);
+    virtual_pass(599000);
     ck_assert_uint_eq(w.sent, 3);
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 4);
     forget_notes();
     w.done(w.arg, ANNOTATE_LATER, &why);
     config_report_stop(w.r); /* another one leads */
-    pass(700000);
+    virtual_pass(700000);
     ck_assert_uint_eq(w.sent, 4);
 }
 
@@ -481,7 +470,7 @@ TEST(a_dry_run_says_nothing)
     world_end();
     world_begin_as(true, NULL);
     play("changed rejected0");
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 0);
     ck_assert_uint_eq(w.event_count, 0);
     ck_assert(metric_value(w.telemetry.configuration_results, "rejected", "http://a", NULL) == 1);

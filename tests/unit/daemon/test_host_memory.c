@@ -90,17 +90,6 @@ void state_text_keep(const char *folder, int fd, enum state_text which, const ch
 
 /* ---- what a test does ---- */
 
-static void pass(uint64_t ms)
-{
-    uint64_t end = clock_mono_ms() + ms;
-    for (struct timer *t; (t = virtual_next_timer(end)) != NULL;) {
-        w.now_us = t->due_ms > clock_mono_ms() ? t->due_ms * 1000 : w.now_us;
-        t->due_ms = 0;
-        t->fn(t->arg);
-    }
-    w.now_us = end * 1000;
-}
-
 static void on_changed(void *arg)
 {
     w.changes++;
@@ -158,7 +147,7 @@ TEST(without_a_configmap_the_folder_has_it)
     recalls(FOLDER);
     host_memory_lead(w.m, true);
     host_memory_keep(w.m, "", "a.example one\n");
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.kept, 1);
     ck_assert_uint_eq(w.sent, 0);
 }
@@ -186,24 +175,24 @@ TEST(who_leads_writes_each_change_once)
     watch_brings("a.example one\n");
     host_memory_keep(w.m, "", "a.example one\n");
     host_memory_lead(w.m, true);
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.sent, 0); /* the ConfigMap has it */
     host_memory_keep(w.m, "a.example one\n", "a.example two\n");
     host_memory_keep(w.m, "a.example two\n", "b.example two\n");
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(w.path, "/api/v1/namespaces/infra/configmaps/hosts");
     ck_assert_str_eq(w.text, "b.example two\n");
     host_memory_keep(w.m, "b.example two\n", "c.example two\n");
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.sent, 1); /* one request at a time */
     w.done(w.m, ANNOTATE_WRITTEN, NULL);
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.sent, 2);
     ck_assert_str_eq(w.text, "c.example two\n");
     w.done(w.m, ANNOTATE_WRITTEN, NULL);
     watch_brings("c.example two\n");
-    pass(100000);
+    virtual_pass(100000);
     ck_assert_uint_eq(w.sent, 2);
     ck_assert_uint_eq(w.changes, 1); /* its own writes are no news */
 }
@@ -212,7 +201,7 @@ TEST(who_stands_by_follows_and_writes_when_it_leads)
 {
     watch_brings("a.example one\n");
     host_memory_keep(w.m, "", "a.example two\n"); /* as it sees things itself */
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.sent, 0);
     watch_brings("a.example one\nb.example one\n");
     ck_assert_uint_eq(w.changes, 2);
@@ -221,15 +210,15 @@ TEST(who_stands_by_follows_and_writes_when_it_leads)
     watch_brings("a.example one\nb.example one\n");
     ck_assert_uint_eq(w.changes, 2);
     host_memory_keep(w.m, "", "a.example one\n");
-    pass(1000);
+    virtual_pass(1000);
     host_memory_lead(w.m, true);
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(w.text, "a.example one\n");
     w.done(w.m, ANNOTATE_WRITTEN, NULL);
     host_memory_lead(w.m, false);
     host_memory_keep(w.m, "", "c.example one\n");
-    pass(100000);
+    virtual_pass(100000);
     ck_assert_uint_eq(w.sent, 1);
 }
 
@@ -238,7 +227,7 @@ TEST(who_leads_no_more_follows_what_came_during_its_last_write)
     watch_brings("a.example one\n");
     host_memory_lead(w.m, true);
     host_memory_keep(w.m, "a.example one\n", "a.example two\n");
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.sent, 1);
     host_memory_lead(w.m, false);
     watch_brings("a.example three\n");
@@ -254,12 +243,12 @@ TEST(what_another_writer_puts_there_is_written_over_after_a_minute)
     watch_brings("a.example one\n");
     host_memory_keep(w.m, "", "a.example one\n");
     host_memory_lead(w.m, true);
-    pass(1000);
+    virtual_pass(1000);
     watch_brings("a.example another\n");
     ck_assert_uint_eq(w.changes, 1);
-    pass(59000);
+    virtual_pass(59000);
     ck_assert_uint_eq(w.sent, 0);
-    pass(2000);
+    virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 1);
     ck_assert_str_eq(w.text, "a.example one\n");
 }
@@ -270,12 +259,12 @@ TEST(what_could_not_be_written_is_written_later)
     watch_brings(NULL);
     host_memory_keep(w.m, "", "a.example one\n");
     host_memory_lead(w.m, true);
-    pass(1000);
+    virtual_pass(1000);
     ck_assert_uint_eq(w.sent, 1);
     w.done(w.m, ANNOTATE_LATER, &why);
-    pass(0);
+    virtual_pass(0);
     ck_assert_uint_eq(w.sent, 1);
-    pass(60000);
+    virtual_pass(60000);
     ck_assert_uint_eq(w.sent, 2);
 }
 
@@ -286,6 +275,6 @@ TEST(a_dry_run_writes_nothing)
     watch_brings("a.example one\n");
     host_memory_keep(w.m, "", "a.example two\n");
     host_memory_lead(w.m, true);
-    pass(100000);
+    virtual_pass(100000);
     ck_assert_uint_eq(w.sent, 0);
 }

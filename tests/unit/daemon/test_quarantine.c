@@ -34,24 +34,12 @@ static void give(void *arg)
     quarantine_judge(w.q, &v);
 }
 
-/* Until nothing is due within that time. */
-static void pass(uint64_t ms)
-{
-    uint64_t end_ms = w.now_us / 1000 + ms;
-    for (struct timer *t; (t = virtual_next_timer(end_ms)) != NULL;) {
-        w.now_us = t->due_ms * 1000 > w.now_us ? t->due_ms * 1000 : w.now_us;
-        t->due_ms = 0;
-        t->fn(t->arg);
-    }
-    w.now_us = end_ms * 1000;
-}
-
 static void change(bool bad)
 {
     w.object++;
     w.bad = bad;
     give(NULL);
-    pass(10);
+    virtual_pass(10);
 }
 
 static void settled(void *arg)
@@ -101,9 +89,9 @@ TEST(one_that_waited_is_tried_when_its_time_has_come)
     change(false);
     cleanup(mem_free_ptr) char *why = quarantine_why(w.q, "evil/web", false);
     ck_assert_msg(why != NULL && strstr(why, "after a pause of 10 s") != NULL, "%s", why);
-    pass(9900);
+    virtual_pass(9900);
     ck_assert_uint_eq(w.given, 0);
-    pass(200);
+    virtual_pass(200);
     ck_assert_uint_eq(w.given, w.object);
     ck_assert_ptr_null(quarantine_why(w.q, "evil/web", false));
 }
@@ -116,7 +104,7 @@ TEST(one_that_is_corrected_at_once_waits_for_nothing)
     change(false);
     ck_assert_uint_eq(w.given, w.object);
     unsigned served = w.served;
-    pass(600000);
+    virtual_pass(600000);
     ck_assert_uint_eq(w.served, served);
 }
 
@@ -129,9 +117,9 @@ TEST(the_next_document_waits_for_the_verdict_where_one_was_missed)
     ck_assert_uint_eq(quarantine_hold_ms(w.q), 0);
     quarantine_miss(w.q);
     ck_assert_uint_gt(quarantine_hold_ms(w.q), 0);
-    pass(2900);
+    virtual_pass(2900);
     ck_assert_uint_gt(quarantine_hold_ms(w.q), 0);
-    pass(200);
+    virtual_pass(200);
     ck_assert_uint_eq(quarantine_hold_ms(w.q), 0);
     quarantine_begin(w.q);
     ck_assert_uint_eq(quarantine_hold_ms(w.q), 0);
@@ -159,7 +147,7 @@ TEST(the_next_document_waits_for_the_verdict_of_a_search)
     quarantine_end(w.q);
     quarantine_gives(w.q, false);
     quarantine_judge(w.q, &no);
-    pass(10);
+    virtual_pass(10);
     ck_assert_uint_eq(quarantine_hold_ms(w.q), 0); /* the search's own */
     quarantine_begin(w.q);
     (void)quarantine_see(w.q, "evil/web", 1);
