@@ -246,7 +246,7 @@ const struct setting setting_table[] = {
              "any: each namespace, the older Service or Ingress where two have the same path.",
      .example = "any"},
     {.name = "HOST_OWNERS_CONFIGMAP",
-     TEXT(host_owners_configmap, check_secret_name),
+     TEXT(host_owners_configmap, name_check_subdomain),
      .unset = "none",
      .expected = "a ConfigMap's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
      .help =
