@@ -106,7 +106,8 @@ def test_a_dashboard_as_the_older_system_had_it(place: Place) -> None:
         backend = f"k8s-service_{place.namespace}_kubernetes-dashboard_web-ui_backend"
         wait_until(lambda: f"{place.namespace}-n2" in place.haproxy.servers(backend), 30, "in HAProxy, too")
         daemon.wait_ready()
-        wait_until(lambda: place.owners() == f"east-dashboard.ds.example.com {place.namespace}\n", 30, f"whose it is: {place.owners()}")
+        kept = f"*:{place.port} http\neast-dashboard.ds.example.com {place.namespace}\n"
+        wait_until(lambda: place.owners() == kept, 30, f"who owns the port and the host: {place.owners()}")
         worker = place.haproxy.worker()
         place.kube.admin.delete("Node", f"{place.namespace}-n1")
         wait_until(lambda: f"server {place.namespace}-n1 " not in place.dynamic.read_text(), 30, "one less")
