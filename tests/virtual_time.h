@@ -1,7 +1,6 @@
 /* Time that passes where a test says so, in place of base/clock and host/timer. Whoever includes this has a
  * VIRTUAL_TIME: a pointer to a struct with `uint64_t now_us` and `struct timer *timers[]`. */
-#ifndef TESTS_VIRTUAL_TIME_H
-#define TESTS_VIRTUAL_TIME_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -108,5 +107,3 @@ static inline void virtual_pass(uint64_t ms)
     }
     VIRTUAL_TIME->now_us = end * 1000;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Memory for many small things that all end together: cut from large blocks, nothing is freed before all is.
  */
-#ifndef BASE_ARENA_H
-#define BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ void *arena_alloc(struct arena *a, size_t bytes) must_check; /* not zeroed; alig
 /* What was cut last ends here: the rest of it is for the next. Nothing happens where `end` is not in it. */
 void arena_cut(struct arena *a, const void *end);
 void arena_fini(struct arena *a);
-
-#endif

@@ -3,8 +3,7 @@
  * shape is AWS's "full jitter"; for watches the first is client-go's (0.8 s), and the cap is 8 s instead of its 30: a
  * daemon has a few watches, not thousands of nodes, and after an outage HAProxy should not wait for half a minute.
  */
-#ifndef BASE_BACKOFF_H
-#define BASE_BACKOFF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ void backoff_reset(struct backoff *b);
 
 /* A seed from the kernel. */
 unsigned backoff_random_seed(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Base64 (RFC 4648, section 4) as Kubernetes has it: strict, but for line breaks and spaces, which are skipped. */
-#ifndef BASE_BASE64_H
-#define BASE_BASE64_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ char *base64_decode_text(const char *s) must_check;
 
 /* Without line breaks. Allocates. */
 char *base64_encode(const void *bytes, size_t len) must_check;
-
-#endif

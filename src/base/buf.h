@@ -2,8 +2,7 @@
  * A byte buffer that grows up to a cap. Always NUL-terminated behind `len` once anything was written, so that `data`
  * can be read as a string; `data` is NULL while nothing was.
  */
-#ifndef BASE_BUF_H
-#define BASE_BUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ char *buf_take(struct buf *b) must_check;
 
 /* Reads a whole file into b (its cap holds). -1 with errno set; EFBIG for the cap. */
 int buf_read_file(struct buf *b, const char *path) must_check;
-
-#endif

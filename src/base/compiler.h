@@ -1,11 +1,8 @@
 /* Attributes that the whole tree uses; nothing else lives here. */
-#ifndef BASE_COMPILER_H
-#define BASE_COMPILER_H
+#pragma once
 
 #define must_check __attribute__((warn_unused_result))
 #define printf_like(fmt, first) __attribute__((format(printf, fmt, first)))
 #define cleanup(fn) __attribute__((cleanup(fn)))
 
 #define array_len(a) (sizeof(a) / sizeof((a)[0]))
-
-#endif

@@ -1,6 +1,5 @@
 /* An open folder that is closed with its scope: cleanup(dir_close_ptr) DIR *d. */
-#ifndef BASE_DIR_H
-#define BASE_DIR_H
+#pragma once
 
 #include <dirent.h>
 #include <stddef.h>
@@ -10,5 +9,3 @@ static inline void dir_close_ptr(DIR **d)
     if (*d != NULL)
         closedir(*d);
 }
-
-#endif

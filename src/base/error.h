@@ -2,8 +2,7 @@
  * One error, carried by value from where it happens to where it is logged. The kind drives control flow, the message is
  * for people and never inspected. Lower layers fill it and return -1; each layer above puts its own context in front.
  */
-#ifndef BASE_ERROR_H
-#define BASE_ERROR_H
+#pragma once
 
 #include "base/compiler.h"
 
@@ -49,6 +48,4 @@ enum error_kind error_kind_of_http(int status);
 #define error_set(...) ((error_set)(__VA_ARGS__), -1)
 #define error_set_http(...) ((error_set_http)(__VA_ARGS__), -1)
 #define error_prefix(...) ((error_prefix)(__VA_ARGS__), -1)
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* Writing to a descriptor: all that there is, or, where others may share it, without ever waiting for its reader. */
-#ifndef BASE_FD_H
-#define BASE_FD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,5 +9,3 @@ bool fd_put(int fd, const char *text, size_t len);
 
 /* All of it, however long that takes. False: errno says why not. */
 bool fd_write_all(int fd, const char *bytes, size_t len);
-
-#endif

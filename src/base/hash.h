@@ -2,8 +2,7 @@
  * The one door to uthash, and the one hash of text where only the number is kept: FNV-1a, stable over restarts, of use
  * where no attacker gains from a collision.
  */
-#ifndef BASE_HASH_H
-#define BASE_HASH_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -30,5 +29,3 @@ static inline uint64_t hash_string(uint64_t h, const char *text)
 {
     return hash_bytes(h, text, strlen(text) + 1);
 }
-
-#endif

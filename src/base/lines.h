@@ -1,6 +1,5 @@
 /* How many lines differ between two texts, at the cost of reading each once: of a text only a number for each line is kept. */
-#ifndef BASE_LINES_H
-#define BASE_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ bool lines_same(const struct lines *a, const struct lines *b);
 /* A line that stands in both is none of them, wherever it stands. false: the texts are the same; true with neither added nor
  * removed: the order is another one. */
 bool lines_differ(const struct lines *before, const struct lines *after, size_t *ret_added, size_t *ret_removed);
-
-#endif

@@ -7,8 +7,7 @@
  *
  *     log_info(log, "servers changed", log_str("backend", name), log_int("added", n));
  */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ bool log_limit_pass_message(struct log_limit *l, uint64_t now_ms, const char *me
 
 /* The problem is resolved: the next line of this kind passes at once again. */
 void log_limit_reset(struct log_limit *l);
-
-#endif

@@ -2,8 +2,7 @@
  * Allocation. Whatever a peer can make grow has a cap of its own (struct buf, decoders); what is left is small, so
  * running out of it is not handled call by call: the process says so and aborts, and is started again.
  */
-#ifndef BASE_MEM_H
-#define BASE_MEM_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void mem_wipe_stack(void);
 
 /* For `cleanup(mem_free_ptr) char *x = ...`. */
 void mem_free_ptr(void *pointer_to_pointer);
-
-#endif

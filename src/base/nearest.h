@@ -1,6 +1,5 @@
 /* "Did you mean": of the names that are known those that are near an unknown one. Pure. */
-#ifndef BASE_NEAREST_H
-#define BASE_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -37,5 +36,3 @@ char *nearest_question(const struct nearest *n) must_check;
 
 /* "n1, n2", of all "n1, n2 and 3 more"; NULL: none is near. Allocates. */
 char *nearest_text(const struct nearest *n) must_check;
-
-#endif

@@ -2,8 +2,7 @@
  * Text for people: colours where asked for, columns, words that wrap. What goes through here is safe to show: characters
  * that could drive a terminal or turn text around are escaped, for names and messages come from Kubernetes and HAProxy.
  */
-#ifndef BASE_PAGE_H
-#define BASE_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ enum page_colour { PAGE_COLOUR_AUTO, PAGE_COLOUR_ALWAYS, PAGE_COLOUR_NEVER };
 
 /* auto: on a terminal, unless NO_COLOR (no-color.org) or TERM=dumb says otherwise; NULL: not set. */
 bool page_wants_colour(enum page_colour choice, bool terminal, const char *no_color, const char *term);
-
-#endif

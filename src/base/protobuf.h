@@ -9,8 +9,7 @@
  *     for (struct protobuf_field f; (status = protobuf_next(&p, &f, err)) > 0;)
  *         if (f.number == 1 && protobuf_expect(&f, PROTOBUF_BYTES, 2048, "spiffe_id", err) != 0) ...
  */
-#ifndef BASE_PROTOBUF_H
-#define BASE_PROTOBUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ int protobuf_expect(const struct protobuf_field *f, enum protobuf_wire wire, siz
 /* Walks the message that f is, a field of outer. ERROR_INVALID: it is none, or nested too deep. */
 int protobuf_enter(const struct protobuf *outer, const struct protobuf_field *f, const char *name, struct protobuf *ret,
                    struct error *err) must_check;
-
-#endif

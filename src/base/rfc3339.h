@@ -1,6 +1,5 @@
 /* Moments as RFC 3339 writes them, in microseconds since the Unix epoch. */
-#ifndef BASE_RFC3339_H
-#define BASE_RFC3339_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ void rfc3339_format(int64_t wall_us, unsigned digits, char ret[RFC3339_BYTES]);
 /* In any zone, as Go reads it: no leap seconds, no lower-case letters; a fraction is cut after 6 digits. -1: it is no
  * such. */
 int rfc3339_parse(const char *s, int64_t *ret_us) must_check;
-
-#endif

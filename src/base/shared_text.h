@@ -5,8 +5,7 @@
  *
  * Of the loop's thread alone.
  */
-#ifndef BASE_SHARED_TEXT_H
-#define BASE_SHARED_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ const char *shared_text_take(char *s) must_check;     /* of one that was allocat
 void shared_text_set(const char **at, const char *s); /* in place of what it held, which is freed; s may be NULL */
 void shared_text_free(const char *s); /* one that shared_text gave; the last one frees it; NULL is allowed */
 size_t shared_text_count(void);       /* different ones */
-
-#endif

@@ -1,6 +1,5 @@
 /* Small questions about strings that C leaves out. Nothing here allocates except where it says so. */
-#ifndef BASE_STR_H
-#define BASE_STR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ char *str_url_encode(const char *s) must_check;
 
 /* Edits (insert, delete, replace, swap of neighbours) from a to b, at most limit + 1. For "did you mean". */
 size_t str_distance(const char *a, const char *b, size_t limit);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sums by text: how much each has so far. */
-#ifndef BASE_TALLY_H
-#define BASE_TALLY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ struct tally {
 size_t tally_add(struct tally *t, const char *of, size_t n);
 size_t tally_count(const struct tally *t); /* of texts */
 void tally_fini(struct tally *t);          /* for cleanup() */
-
-#endif

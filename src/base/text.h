@@ -2,8 +2,7 @@
  * Text that others chose, made fit for where it goes: one cutter, which never cuts a character of UTF-8 (RFC 3629) or
  * an escape, and one escaper, with a mode for each place.
  */
-#ifndef BASE_TEXT_H
-#define BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ size_t text_utf8_len(const char *s, size_t len);
 
 /* The first C0 control (NUL, too) or DEL in len bytes of s; NULL: there is none. */
 const char *text_control(const char *s, size_t len);
-
-#endif

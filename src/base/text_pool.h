@@ -2,8 +2,7 @@
  * Texts that many share and that end together: no malloc for each, and who holds the pool holds them all. It only
  * grows; one can stand on another, whose texts it keeps alive.
  */
-#ifndef BASE_TEXT_POOL_H
-#define BASE_TEXT_POOL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ void text_pool_unref(struct text_pool *p); /* the last one frees it; NULL is all
 const char *text_pool_add(struct text_pool *p, const char *s) must_check; /* NULL gives NULL */
 void *text_pool_alloc(struct text_pool *p, size_t bytes) must_check;      /* zeroed, aligned for pointers */
 size_t text_pool_bytes(const struct text_pool *p);                        /* of its own texts */
-
-#endif

@@ -2,8 +2,7 @@
  * The command line: its words and options, the table of commands, and help. A command is a row of the table, in the order in
  * which help shows them: the parser, help and what runs (cli/run) come from it. Pure.
  */
-#ifndef CLI_COMMAND_H
-#define CLI_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -125,5 +124,3 @@ const struct command_row *command_find(const char *word, const char *sub);
 void command_add_words(const char *of, struct nearest *n);
 /* "plan, validate, apply"; of NULL: the commands. Allocates. */
 char *command_list_words(const char *of) must_check;
-
-#endif

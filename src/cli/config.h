@@ -3,8 +3,7 @@
  * (configuration/). The first two write nothing. The settings are the daemon's; no Kubernetes is needed. Here: how their
  * results are shown (config_print.c).
  */
-#ifndef CLI_CONFIG_H
-#define CLI_CONFIG_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -36,5 +35,3 @@ void config_print(const struct config_report *r, struct page *p);
 void config_print_json(const struct config_report *r, struct buf *out);
 /* 1 where a HAProxy rejects it or does not answer; else 2 for a plan that changes something; else 0. */
 int config_status(const struct config_report *r) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * which state, what is parked since when, conflicts, failed runtime updates. Asked once of its /status (daemon/status/status.h), and used
  * only where the daemon leads and has the same backends and HAProxies. Whatever else answers there is no reason to fail.
  */
-#ifndef CLI_DAEMON_MEMORY_H
-#define CLI_DAEMON_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ void daemon_memory_recall_names(const struct daemon_memory *m, const char *targe
                                 struct desired *to);
 /* memory, parking (where there is any) and daemon of a backend that was not decided about yet. */
 void daemon_memory_recall(const struct daemon_memory *m, const char *target, struct inspect_backend *to);
-
-#endif

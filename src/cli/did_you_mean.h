@@ -1,6 +1,5 @@
 /* "Did you mean": the known nodes whose names are near an unknown name, or whose address it is. Pure. */
-#ifndef CLI_DID_YOU_MEAN_H
-#define CLI_DID_YOU_MEAN_H
+#pragma once
 
 #include "base/nearest.h"
 
@@ -8,5 +7,3 @@ struct object_caches;
 
 void nearest_of_nodes(struct nearest *n, const struct object_caches *caches);
 void nearest_of_endpoints(struct nearest *n, const struct object_caches *caches); /* by the address of one on a node */
-
-#endif

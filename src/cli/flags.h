@@ -3,8 +3,7 @@
  * takes there (struct setting, flag and alias), before or behind the command: "plan --dry-run", "--mode=k8s --namespace
  * haproxy". -v is --log-level=debug. A flag is stronger than its variable, and of two the last one counts. Pure.
  */
-#ifndef CLI_FLAGS_H
-#define CLI_FLAGS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -51,5 +50,3 @@ void flags_add_names(struct nearest *n);
  * -1: a flag of it is wrong. folder: that a relative --haproxy-config is in. */
 int older_take(int argc, char *const *argv, char *const *environ_, const char *folder, struct flags *ret,
                struct error *err) must_check;
-
-#endif

@@ -2,8 +2,7 @@
  * One read of everything, for `plan`, `explain` and `doctor`: connects, syncs the watches once, reads each HAProxy once, all
  * of them side by side, and decides by the code that the daemon decides by. Writes nothing anywhere.
  */
-#ifndef CLI_INSPECT_H
-#define CLI_INSPECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ struct inspect_options {
  * there may be fewer Data Plane clients than in the settings, or none. */
 void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
                      const struct inspect_options *options);
-
-#endif

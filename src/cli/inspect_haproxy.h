@@ -4,8 +4,7 @@
  * empty transaction, which is deleted: what a write would make of the file is seen in no other way. Then it can be asked
  * what it says of the file that a plan would make.
  */
-#ifndef CLI_INSPECT_HAPROXY_H
-#define CLI_INSPECT_HAPROXY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void inspect_haproxy_start(struct inspect_haproxy *h, uint64_t timeout_ms);
  * What cannot go on is refused in its plan; where only removals cannot, the plan says so. Runs the loop, as long as the
  * reading might take for each check. Once, after the reading. */
 void inspect_haproxy_check(const struct inspect_haproxy *h, struct event_base *base);
-
-#endif

@@ -47,8 +47,7 @@
  *     left_out   [object]: subject, reason, server (a name in HAProxy), announced, ordinary (it happens all the time)
  *     unmanaged  number of server lines that are left alone; null where HAProxy could not be read
  */
-#ifndef CLI_INSPECT_PRINT_H
-#define CLI_INSPECT_PRINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -124,5 +123,3 @@ bool inspect_has_lines(const struct inspect_backend *b);
 /* Why a server is desired or not; NULL: unknown. Allocates. */
 char *inspect_reason(const struct inspect_backend *b, const char *server);
 char *inspect_change_reason(const struct inspect_backend *b, const struct diff_change *c);
-
-#endif

@@ -4,8 +4,7 @@
  * daemon's memory a parked line is parked since now, a loss begins now, and a drain that fits the desired state counts as
  * the daemon's. Pure.
  */
-#ifndef CLI_INSPECT_REPORT_H
-#define CLI_INSPECT_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -167,5 +166,3 @@ int inspect_worse(int a, int b); /* the worse of two */
 int inspect_plan_status(const struct inspect_report *r);
 int inspect_target_status(const struct inspect_report *r, const struct inspect_target *t);
 int inspect_explain_status(const struct inspect_report *r);
-
-#endif

@@ -2,8 +2,7 @@
  * What each command does, once its words and the settings are known: a function for each, named by cli/command_table, and
  * what these have in common.
  */
-#ifndef CLI_RUN_H
-#define CLI_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -119,5 +118,3 @@ int start_make(struct settings *settings, char **environ_, const char *version, 
 int start_enter(const struct start *s, const struct settings *settings, const struct log *log,
                 struct error *err) must_check;
 void start_fini(struct start *s);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The running daemon, for commands: where it answers, one request to it, and whether there is one at all.
  */
-#ifndef CLI_RUNNING_DAEMON_H
-#define CLI_RUNNING_DAEMON_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ struct running_daemon_options {
  * the Lease could not be asked for, allocated; NULL: it was, or needs not be. */
 char *running_daemon_find(struct event_base *base, const struct running_daemon_options *options,
                           char **ret_unknown) must_check;
-
-#endif

@@ -1,6 +1,5 @@
 /* `haproxy-k8s-sync template WORD DIR`: template sets without a cluster; what its words share. */
-#ifndef CLI_TEMPLATE_H
-#define CLI_TEMPLATE_H
+#pragma once
 
 #include "cli/run.h"
 #include "template/trial.h"
@@ -30,5 +29,3 @@ char *template_file_name(const struct render_file *f) must_check;
 int template_render(const struct template_run *r) must_check;
 int template_benchmark(const struct template_run *r) must_check;
 int template_diff(const struct template_run *r) must_check; /* template_diff.c */
-
-#endif

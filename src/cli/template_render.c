@@ -5,7 +5,6 @@
 #include <yyjson.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "json/write.h"
 #include "model/cache.h"

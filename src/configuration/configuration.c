@@ -5,7 +5,6 @@
 
 #include "base/backoff.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "configuration/configuration_internal.h"

@@ -3,8 +3,7 @@
  * where all that answer have accepted it, loaded, verified; where the load fails, the file from before goes back. It
  * owns all of the file that no other engine owns, and drives an instance (haproxy/instance) for each target.
  */
-#ifndef CONFIGURATION_CONFIGURATION_H
-#define CONFIGURATION_CONFIGURATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -130,5 +129,3 @@ bool configuration_is_rolled_back(const struct configuration *c);
 /* Adds one for the source and one for each target; true where at least one target runs what the source has. waits: why it gives
  * nothing before a target was read; NULL: it does. */
 bool configuration_ready(const struct configuration *c, const char *waits, struct checks *checks);
-
-#endif

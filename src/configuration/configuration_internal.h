@@ -2,8 +2,7 @@
  * (target_file.c), whose turn it is (turns.c), what became of the document at one target (target_runs.c), the files
  * beside it (target_files.c), one target's way (target.c), one document after another (succession.c), and what the
  * daemon asks for (configuration.c). */
-#ifndef CONFIGURATION_CONFIGURATION_INTERNAL_H
-#define CONFIGURATION_CONFIGURATION_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,8 +19,6 @@
 #include "haproxy/storage_foresight.h"
 #include "host/timer.h"
 #include "net/digest.h"
-
-struct cfg_line_difference;
 
 /* Where the document is with one target. */
 enum progress {
@@ -273,5 +270,3 @@ void target_free(struct target *t);  /* NULL is allowed */
 
 void configuration_use(struct configuration *c, struct document *d, unsigned version);
 void succession_step(struct configuration *c);
-
-#endif

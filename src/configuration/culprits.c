@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/text.h"
 
 #define FORGET_MS 600000
 #define REFUSALS_FREE 2 /* after these a change is tried at once */

@@ -27,8 +27,7 @@
  * with the LATER ones. So thousands of culprits of one owner hold up others for three checks. After each 10 of an owner's culprits what
  * else of its objects is suspected, or is new or changed, waits for such a pause, too.
  */
-#ifndef CONFIGURATION_CULPRITS_H
-#define CONFIGURATION_CULPRITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ void culprits_each(const struct culprits *c, void (*fn)(void *arg, const char *k
 /* What is known of objects, a line for each; and the same read, before the first begin. A line that is none is left out. */
 void culprits_print(const struct culprits *c, struct buf *out);
 void culprits_read(struct culprits *c, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* A whole haproxy.cfg as its source gave it, with the files that it refers to: immutable, shared by counted references. */
-#ifndef CONFIGURATION_DOCUMENT_H
-#define CONFIGURATION_DOCUMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ static inline void document_unref_ptr(struct document **d)
 {
     document_unref(*d);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What became of a document, as it happens: for /status, the history, Kubernetes Events and metrics. */
-#ifndef CONFIGURATION_EVENT_H
-#define CONFIGURATION_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ struct configuration_listener {
     void (*read)(void *arg); /* of a target: configuration_runs may say something else by now; NULL: not called */
     void *arg;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* A file that is followed (host/path_watch), and a folder of further ones with it. */
-#ifndef CONFIGURATION_FILE_SOURCE_H
-#define CONFIGURATION_FILE_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void file_source_poke(void *source); /* reads it now */
 /* The files of a configuration from a folder: maps/NAME, certs/NAME, files/NAME. What begins with a dot is none of
  * them; a kind without its folder has none. ERROR_INVALID names what is wrong, and *ret is empty then. */
 int files_folder_read(const char *path, struct storage_files *ret, struct error *err) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * manages. What is sent is the document with the lines that the file has now, behind the last line of each of these
  * backends that is no directive (".if"), which may be about the next section. Pure.
  */
-#ifndef CONFIGURATION_KEEP_H
-#define CONFIGURATION_KEEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ int keep_check(const struct cfg_file *document, const struct keep_rules *rules, 
  * edits. */
 void keep_print(const struct cfg_file *text, const struct cfg_file *now, const struct keep_rules *rules,
                 struct cfg_edits *ret_edits, struct buf *out);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Pure.
  */
-#ifndef CONFIGURATION_LOAD_BALANCER_H
-#define CONFIGURATION_LOAD_BALANCER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ void load_balancer_fini(struct load_balancer *l); /* a zeroed one is allowed */
 void load_balancer_print(const struct load_balancer *l, struct buf *out);
 /* ERROR_INVALID: it is none. */
 int load_balancer_parse(const char *json, size_t len, struct load_balancer *ret, struct error *err) must_check;
-
-#endif

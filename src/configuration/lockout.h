@@ -2,8 +2,7 @@
  * Whether a document would lock the daemon out of a HAProxy: by what the haproxy.cfg has that is there now, and without
  * which its Data Plane API could not be used any more, or not reach HAProxy. Pure.
  */
-#ifndef CONFIGURATION_LOCKOUT_H
-#define CONFIGURATION_LOCKOUT_H
+#pragma once
 
 #include "base/error.h"
 #include "haproxy/cfg/file.h"
@@ -22,5 +21,3 @@ struct lockout_login {
  * ERROR_INVALID: which of these the document lacks, and what to do. */
 int lockout_check(const struct cfg_file *is, const struct cfg_file *wanted, const struct lockout_login *login,
                   struct error *err) must_check;
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Not evidence: what the configuration removes or disables, listeners that were stopped and backends that had none before.
  */
-#ifndef CONFIGURATION_PROBATION_H
-#define CONFIGURATION_PROBATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ bool probation_is_to_judge(const struct probation *w);
  * (kind NONE: there are none) names them. */
 void probation_judge(struct probation *w, bool (*elsewhere)(const void *arg, const char *backend), const void *arg,
                      struct error *ret_elsewhere);
-
-#endif

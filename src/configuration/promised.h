@@ -1,6 +1,5 @@
 /* What a haproxy.cfg promises to its clients: listeners, and backends with servers. Pure. */
-#ifndef CONFIGURATION_PROMISED_H
-#define CONFIGURATION_PROMISED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ struct promised {
 
 void promised_init(struct promised *p, const struct cfg_file *f);
 void promised_fini(struct promised *p);
-
-#endif

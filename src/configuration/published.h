@@ -10,8 +10,7 @@
  * The configuration is cut into parts, and so are its maps and other files, one behind the other in the manifest's order. A private
  * key is never published: of certificates the manifest has the names alone. Pure.
  */
-#ifndef CONFIGURATION_PUBLISHED_H
-#define CONFIGURATION_PUBLISHED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -93,5 +92,3 @@ int published_files(const struct published_manifest *m, const char *bytes, size_
                     struct error *err) must_check;
 /* Whether these bytes have that sum. */
 bool published_is(const char *bytes, size_t len, const char hash[DIGEST_SHA256_HEX_BYTES]);
-
-#endif

@@ -3,8 +3,7 @@
  * in the words of an operator for such configurations. The first pause is 30 s, the longest 5 min. A Data Plane API
  * that could not be read and can be again is asked at once. Pure.
  */
-#ifndef CONFIGURATION_RETRY_H
-#define CONFIGURATION_RETRY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void retry_readable(struct retry *r);     /* and now it can */
 void retry_new_document(struct retry *r); /* what failed was about another one; a Retry-After holds all the same */
 void retry_forget(struct retry *r);       /* it went well, or an operator asks */
 bool retry_waits(const struct retry *r, uint64_t now_ms);
-
-#endif

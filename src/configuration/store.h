@@ -9,8 +9,7 @@
  *
  * What cannot be written is logged and kept in memory; what cannot be read is logged and left out.
  */
-#ifndef CONFIGURATION_STORE_H
-#define CONFIGURATION_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ void store_pause(struct store *s, bool paused);
 void store_hold(struct store *s, const char *from_hash, unsigned number, const char *why);
 unsigned store_held(const struct store *s, const char *from_hash); /* 0: none for that document */
 void store_release(struct store *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a version consists of, as files in the folder of configuration/store: its text, and the files that belong to it. */
-#ifndef CONFIGURATION_STORE_CONTENT_H
-#define CONFIGURATION_STORE_CONTENT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ void store_content_remove(int fd, unsigned number);
 /* NULL, ERROR_INVALID: it is lost, or is not what was written (by text_hash, and the version's id). */
 struct document *store_content_get(const char *folder, const struct store_version *v, const char *text_hash,
                                    enum document_use use, struct error *err) must_check;
-
-#endif

@@ -1,7 +1,6 @@
 /* One document after another: the source's next one, an older one where a HAProxy does badly with it, or the last
  * one that ran for a HAProxy that is new. */
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"

@@ -1,6 +1,5 @@
 /* haproxy.cfg of one HAProxy as it was read last, beside what the document makes of it: in what they differ, and which
  * of it a running HAProxy can be given by runtime commands. */
-#include "base/mem.h"
 #include "base/text.h"
 #include "configuration/configuration_internal.h"
 #include "configuration/document.h"

@@ -4,8 +4,7 @@
  * connections: one reads and writes the configuration, one step at a time; the other commands the running HAProxy,
  * which must not wait for that.
  */
-#ifndef DAEMON_CLIENTS_H
-#define DAEMON_CLIENTS_H
+#pragma once
 
 #include "daemon/daemon.h"
 #include "haproxy/dataplane/client.h"
@@ -95,5 +94,3 @@ void certificates_each(const struct clients *c,
 
 /* The check of the identity, where there is to be one: false without one that can be used. */
 bool certificates_ready(const struct clients *c, struct checks *checks);
-
-#endif

@@ -2,8 +2,7 @@
  * The main loop: informers fill the caches, bursts are coalesced, the desired state is computed and handed to the
  * targets; readiness and metrics are kept. One thread, one event loop; nothing here blocks.
  */
-#ifndef DAEMON_CONTROLLER_H
-#define DAEMON_CONTROLLER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ void controller_stop(struct controller *c);
 void controller_stop_when_done(struct controller *c, uint64_t within_ms);
 /* It stopped because it cannot go on, which the log says: to be started again. */
 bool controller_failed(const struct controller *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* What all parts of the daemon borrow. The controller fills it before it makes them, a command as far as its parts need it. */
-#ifndef DAEMON_DAEMON_H
-#define DAEMON_DAEMON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct daemon {
     struct tracer *tracer;            /* NULL: no traces */
     const struct log *log;
 };
-
-#endif

@@ -4,8 +4,7 @@
  * say something of. The correlator limits their number. A slow, full, absent or forbidding API costs only
  * Events: the queue has a cap, there is one request at a time, and what waited for five minutes is dropped.
  */
-#ifndef DAEMON_EVENTS_H
-#define DAEMON_EVENTS_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -72,5 +71,3 @@ void events_tell_about(struct events *e, const struct events_object *o, enum eve
 void events_tell(struct events *e, enum event_reason reason, const char *text);
 /* "backend web at http://lb1:5555: removal of 3 of 4 servers delayed: n2, n3, n4: 3 of ...". Allocates. */
 char *event_text_of(const struct history_entry *e) must_check;
-
-#endif

@@ -11,7 +11,6 @@
 #include "daemon/state_text.h"
 #include "host/timer.h"
 #include "kube/client.h"
-#include "kube/resource.h"
 #include "kube/writer.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"

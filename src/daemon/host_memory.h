@@ -2,8 +2,7 @@
  * Which namespace is served at which host name, "HOST NAMESPACE\n" for each: kept in STATE_DIR and in HOST_OWNERS_CONFIGMAP. The leader
  * writes the ConfigMap; the other replicas follow it, so that a host name stays where it is when another one leads.
  */
-#ifndef DAEMON_HOST_MEMORY_H
-#define DAEMON_HOST_MEMORY_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -27,5 +26,3 @@ void host_memory_keep(struct host_memory *m, const char *before, const char *now
 void host_memory_lead(struct host_memory *m, bool leads); /* who leads writes the ConfigMap */
 
 bool host_memory_ready(const struct host_memory *m, struct checks *checks);
-
-#endif

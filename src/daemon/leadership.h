@@ -5,8 +5,7 @@
  * A leader that loses the Lease steps down: it deletes its open transaction while no other replica can lead yet, and
  * forgets what it knows of HAProxy; the next leader reads everything, as after a start.
  */
-#ifndef DAEMON_LEADERSHIP_H
-#define DAEMON_LEADERSHIP_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -49,5 +48,3 @@ struct leadership_status leadership_status(const struct leadership *l);
 /* Adds "leader election: leading by lease ..." if there is one; false if this replica does not lead and the Lease
  * cannot be read or written, so perhaps no replica leads. */
 bool leadership_ready(const struct leadership *l, struct checks *checks);
-
-#endif

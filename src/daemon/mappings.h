@@ -2,8 +2,7 @@
  * The backends that the daemon manages, each with its Service and the rules for its servers. Several may share a
  * Service; each Service is watched once.
  */
-#ifndef DAEMON_MAPPINGS_H
-#define DAEMON_MAPPINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ void mapping_state_forget_sent(struct mapping_state *w);
 void mapping_state_log(struct mapping_state *w, const struct log *log);
 /* Repeats that the mapping is undecided, once a minute for as long as it lasts. */
 void mapping_state_log_wait(struct mapping_state *w, const struct log *log);
-
-#endif

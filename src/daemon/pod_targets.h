@@ -3,8 +3,7 @@
  * address becomes a target (daemon/targets), ready or not, as the configuration is what makes it ready; one that is being
  * deleted, or is another pod of that name, is one no more. Every replica follows them, the one that leads has the targets.
  */
-#ifndef DAEMON_POD_TARGETS_H
-#define DAEMON_POD_TARGETS_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -33,5 +32,3 @@ void pod_targets_lead(struct pod_targets *p, struct targets *t);
 
 /* Adds how the watch stands, and how many there are. */
 bool pod_targets_ready(const struct pod_targets *p, struct checks *checks);
-
-#endif

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "daemon/state_text.h"
 #include "host/timer.h"

@@ -7,8 +7,7 @@
  * culprits_form says, and one of quarantine_gives (before it is given away), quarantine_refuse and quarantine_keep_none. It is
  * asked for another one by `again`.
  */
-#ifndef DAEMON_QUARANTINE_H
-#define DAEMON_QUARANTINE_H
+#pragma once
 
 #include "configuration/culprits.h"
 #include "daemon/daemon.h"
@@ -49,5 +48,3 @@ void quarantine_refuse(struct quarantine *q, const char *why); /* what the objec
 void quarantine_keep_none(struct quarantine *q);               /* none is given: what runs stays */
 void quarantine_check(const struct quarantine *q, struct checks *checks); /* adds one where any is left out */
 void quarantine_measure(const struct quarantine *q);
-
-#endif

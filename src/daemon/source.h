@@ -4,8 +4,7 @@
  * An API server that starts answers 403 to all until it has read its roles. So a refusal counts only if it is newer
  * than a successful answer of the same server: source_refused_since.
  */
-#ifndef DAEMON_SOURCE_H
-#define DAEMON_SOURCE_H
+#pragma once
 
 #include "daemon/daemon.h"
 #include "kube/client.h"
@@ -49,5 +48,3 @@ bool source_refused_since(struct source *s, uint64_t us);
 bool source_ready(const struct source *s, bool needed, struct checks *checks);
 /* "watch nodes", "watch endpointslices of ns/name". Allocates. */
 char *source_check_name(const struct source *s) must_check;
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Each watch is a connection of its own: one, and two for each Service (64 Services: 129).
  */
-#ifndef DAEMON_SOURCES_H
-#define DAEMON_SOURCES_H
+#pragma once
 
 #include "daemon/daemon.h"
 #include "model/cache.h"
@@ -66,5 +65,3 @@ void sources_each(const struct sources *s, void (*fn)(void *arg, const struct so
 
 /* Sets the gauges that are read at scrape time. */
 void sources_measure(const struct sources *s, struct telemetry *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* Small texts that STATE_DIR keeps over a restart. */
-#ifndef DAEMON_STATE_TEXT_H
-#define DAEMON_STATE_TEXT_H
+#pragma once
 
 #include "base/compiler.h"
 
@@ -18,5 +17,3 @@ char *state_text_recall(const char *folder, enum state_text which, const struct 
  * too much, the file is removed. What cannot be written is a warning. */
 void state_text_keep(const char *folder, int fd, enum state_text which, const char *before, const char *now,
                      const struct log *log);
-
-#endif

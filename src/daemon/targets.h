@@ -2,8 +2,7 @@
  * All HAProxies: each has an instance (haproxy/instance) and the engines that drive it, and converges independently;
  * one that is down delays no other.
  */
-#ifndef DAEMON_TARGETS_H
-#define DAEMON_TARGETS_H
+#pragma once
 
 #include "configuration/configuration.h"
 #include "daemon/daemon.h"
@@ -62,5 +61,3 @@ size_t targets_count(const struct targets *t);
 const struct target *targets_at(const struct targets *t, size_t i);
 /* True if any of them is ready; all are listed. */
 bool targets_ready(const struct targets *t, struct checks *checks);
-
-#endif

@@ -1,6 +1,5 @@
 /* Traces of this run: who it is and where they go, by the settings (OTEL_...); what they contain is its parts' own. */
-#ifndef DAEMON_TRACING_H
-#define DAEMON_TRACING_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -16,5 +15,3 @@ void tracing_finish(struct tracing *t, uint64_t within_ms, void (*done)(void *ar
 
 /* For check-config: whether the certificates can be used. */
 int tracing_check(const struct settings *settings, struct error *err) must_check;
-
-#endif

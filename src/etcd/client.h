@@ -8,8 +8,7 @@
  * once, and requests go without. No call blocks, nothing is called back before it returned; everything that comes back
  * is capped: an answer at 64 MiB, as it is sent.
  */
-#ifndef ETCD_CLIENT_H
-#define ETCD_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,5 +121,3 @@ struct etcd_call *etcd_lease_revoke(struct etcd_client *c, int64_t id, etcd_leas
 
 /* Nothing is called back. NULL is allowed. What was sent may be carried out. */
 void etcd_call_cancel(struct etcd_call *call);
-
-#endif

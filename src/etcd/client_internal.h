@@ -1,6 +1,5 @@
 /* Shared by client.c and watch.c only. */
-#ifndef ETCD_CLIENT_INTERNAL_H
-#define ETCD_CLIENT_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,8 +9,6 @@
 #include "etcd/refusal.h"
 #include "host/timer.h"
 #include "net/http.h"
-
-struct etcd_watch;
 
 /* A member that has no leader refuses at once, and ends its streams, instead of letting each wait for its end
  * (etcd's own clients ask for it: clientv3.WithRequireLeader; the gateway hands on what has this beginning). */
@@ -59,5 +56,3 @@ struct etcd_call *etcd_newest(struct etcd_client *c, size_t endpoint, const char
 /* watch.c */
 void etcd_watches_token_came(struct etcd_client *c, const struct error *err);
 void etcd_watches_end(struct etcd_client *c); /* it goes: they stay stopped */
-
-#endif

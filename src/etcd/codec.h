@@ -6,8 +6,7 @@
  * Requests allocate. A reader's failure is ERROR_INVALID with the place in the answer; nothing of the answer is left
  * then.
  */
-#ifndef ETCD_CODEC_H
-#define ETCD_CODEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void etcd_watch_message_fini(struct etcd_watch_message *m);
 
 /* The newest change of what is there now: of the key, or of those that begin so; answered as a get. */
 char *etcd_codec_newest(const char *key, bool prefix) must_check;
-
-#endif

@@ -4,8 +4,7 @@
  * "error" in a stream. A watch that is refused says so in cancel_reason. What is meant is in the message alone (etcd's
  * api/v3rpc/rpctypes/error.go): one code stands for many. Pure.
  */
-#ifndef ETCD_REFUSAL_H
-#define ETCD_REFUSAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void etcd_refusal_of_message(const char *message, struct etcd_refusal *ret);
 /* Puts into words what is wrong, and what to do about it. user: NULL: none; about: which key, NULL where it is none. */
 void etcd_refusal_explain(const struct etcd_refusal *r, int status, const char *user, const char *about,
                           struct error *err);
-
-#endif

@@ -10,8 +10,7 @@
  * where its machine is gone (30 to 60 s), and, where it hangs, a read from that member each 30 s while nothing comes
  * (etcd/watch_machine.h). That read is cheap for a few hundred keys, as etcd sorts all that are watched.
  */
-#ifndef ETCD_WATCH_H
-#define ETCD_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ void etcd_watch_free(struct etcd_watch *w); /* NULL is allowed */
 /* From that revision on, itself included (0: from now on); one that runs is begun anew. */
 void etcd_watch_start(struct etcd_watch *w, int64_t revision);
 void etcd_watch_stop(struct etcd_watch *w);
-
-#endif

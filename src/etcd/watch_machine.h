@@ -10,8 +10,7 @@
  * stream is as dead; and so it is where that change does not come by it within 10 s. 25 min without a word (etcd sends a
  * progress notification every 10 min) end it, too.
  */
-#ifndef ETCD_WATCH_MACHINE_H
-#define ETCD_WATCH_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ void etcd_watch_machine_init(struct etcd_watch_machine *m, unsigned seed);
 unsigned etcd_watch_step(struct etcd_watch_machine *m, const struct etcd_watch_input *e, uint64_t now_ms) must_check;
 /* When ETCD_WATCH_TIMER is due next; 0: not at all. */
 uint64_t etcd_watch_due_ms(const struct etcd_watch_machine *m);
-
-#endif

@@ -1,7 +1,6 @@
 /* The bytes of /v3/watch, in any split, into its messages: a document on each line. Nothing is called back: what
  * comes inside libcurl is taken out in a turn of the loop. */
-#ifndef ETCD_WATCH_STREAM_H
-#define ETCD_WATCH_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void etcd_watch_stream_end(struct etcd_watch_stream *s);
 bool etcd_watch_stream_has(const struct etcd_watch_stream *s);
 /* The oldest message, with what is in it. */
 bool etcd_watch_stream_take(struct etcd_watch_stream *s, struct etcd_watch_message *ret) must_check;
-
-#endif

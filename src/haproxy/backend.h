@@ -3,8 +3,7 @@
  * the difference (servers/change/diff) and the log. Fields that the daemon does not manage stay in `json`, so that a
  * write returns them.
  */
-#ifndef HAPROXY_BACKEND_H
-#define HAPROXY_BACKEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ bool backend_same(const struct backend *a, const struct backend *b);
 const struct backend_server *backend_find(const struct backend *b, const char *name);
 /* The line that makes a server of that very name (no sign, no leading zero); NULL: none. */
 const struct backend_template *backend_find_template(const struct backend *b, const char *name);
-
-#endif

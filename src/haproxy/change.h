@@ -2,8 +2,7 @@
  * A change of a haproxy.cfg that an engine asks for: one backend's settings, or one of its server lines. How it is written
  * is the matter of the way to that HAProxy (haproxy/dataplane, haproxy/local).
  */
-#ifndef HAPROXY_CHANGE_H
-#define HAPROXY_CHANGE_H
+#pragma once
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -41,5 +40,3 @@ struct changes {
 /* Copies; the settings of a backend are not among them. */
 void changes_add(struct changes *list, const struct change *c);
 void changes_fini(struct changes *list); /* a zeroed one is allowed; empty afterwards */
-
-#endif

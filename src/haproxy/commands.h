@@ -1,6 +1,5 @@
 /* Queue of runtime commands, one of them under way. The latest for a server counts. Pure. */
-#ifndef HAPROXY_COMMANDS_H
-#define HAPROXY_COMMANDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void commands_drop_from(struct commands *q, size_t first);
 /* The first one failed; the others are dropped. counts: the API was well before. True: wrong, or time and again. */
 bool commands_failed(struct commands *q, bool counts, bool wrong, uint64_t now_ms);
 void commands_forget_failures(struct commands *q);
-
-#endif

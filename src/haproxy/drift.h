@@ -1,6 +1,5 @@
 /* Drift: how the running HAProxy differs from haproxy.cfg. Pure. */
-#ifndef HAPROXY_DRIFT_H
-#define HAPROXY_DRIFT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ char *drift_of_backend(const struct backend *file, const struct runtime *r, drif
 /* Adds to ret what sets each managed server that runs at another place than its line has to that place. */
 void drift_places(const struct backend *file, const struct runtime *r, drift_manages *manages, const void *arg,
                   struct changes *ret);
-
-#endif

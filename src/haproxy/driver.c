@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/str.h"
-
 const char *transaction_result_name(enum transaction_result r)
 {
     static const char *const names[] = {

@@ -7,8 +7,7 @@
  * Versions count the writes to the file, the owner's and everybody else's: a write names the version that it is for, and
  * is a conflict where the file has another one by then.
  */
-#ifndef HAPROXY_DRIVER_H
-#define HAPROXY_DRIVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -253,5 +252,3 @@ struct driver {
     const struct driver_events *events; /* the owner sets it and arg */
     void *arg;
 };
-
-#endif

@@ -14,8 +14,7 @@
  * functions they may call those of haproxy/instance.h that are "for engines", and start nothing but what they are asked
  * for.
  */
-#ifndef HAPROXY_ENGINE_H
-#define HAPROXY_ENGINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,5 +158,3 @@ struct engine {
     size_t claim_count;
     bool rest;
 };
-
-#endif

@@ -4,8 +4,7 @@
  * preview (of an empty transaction) showed what a write would make of it; not again while the daemon is the only
  * writer. Pure.
  */
-#ifndef HAPROXY_GUARD_H
-#define HAPROXY_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ char *guard_compare(struct guard *g, struct cfg_content *before, const char *aft
                     const struct cfg_file_managed *ours) must_check;
 void guard_pass(struct guard *g, int64_t version);
 void guard_refuse(struct guard *g, int64_t version, const char *problem);
-
-#endif

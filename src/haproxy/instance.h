@@ -5,8 +5,7 @@
  * once goes into one transaction; where HAProxy refuses that, each gets one of its own, so that only the rejected one
  * stays behind.
  */
-#ifndef HAPROXY_INSTANCE_H
-#define HAPROXY_INSTANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +25,6 @@ struct changes;
 struct driver;
 struct event_base;
 struct instance;
-struct metric;
 struct telemetry;
 struct tracer;
 
@@ -153,5 +151,3 @@ void instance_count_reconcile(struct instance *in, const char *result);
 int64_t
 instance_wall_minus_mono_ms(const struct instance *in); /* constant, so that a future moment is shown the same each
                                                          * time */
-
-#endif

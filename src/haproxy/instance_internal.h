@@ -5,8 +5,7 @@
  * commands), instance_report.c (log, history, metrics, the view). Decisions are parts with their own functions:
  * haproxy/guard, pace, reload_poll, reload_confirm, verification, commands. The driver (haproxy/driver) does what they say.
  */
-#ifndef HAPROXY_INSTANCE_INTERNAL_H
-#define HAPROXY_INSTANCE_INTERNAL_H
+#pragma once
 
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -251,5 +250,3 @@ void instance_note_drift_over(struct instance *in);
 void instance_report_commit(struct instance *in, const struct written *w, bool empty);
 void instance_report_foreign(const struct instance *in, const struct written *w); /* what it deleted to make room */
 void instance_log_why(struct instance *in, const char *why); /* it takes a reload; once, as long as it is the same */
-
-#endif

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/instance_internal.h"
 

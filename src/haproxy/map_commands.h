@@ -3,8 +3,7 @@
  * guide, 9.3). What is added stands behind all others there, so that this is for maps where the order of entries counts for
  * nothing: each key once, and looked up by exactly that key or by the longest one that a text begins with. Pure.
  */
-#ifndef HAPROXY_MAP_COMMANDS_H
-#define HAPROXY_MAP_COMMANDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ bool map_is_unordered(const char *config, const char *stored);
  * changed, then what goes. path: HAProxy's name of the map, of STORAGE_NAME_ALPHABET and "/". False, and nothing in ret: more
  * than a few differ, or a command cannot say one of them. */
 bool map_commands_print(const char *now, const char *next, const char *path, struct buf *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * the rest as its value, without blanks around. A line that begins with "#" is a comment; behind blanks "#" is a key. Keys
  * may be there twice, and the first one wins: the order counts. Pure.
  */
-#ifndef HAPROXY_MAP_TEXT_H
-#define HAPROXY_MAP_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ struct map_changes {
 };
 
 void map_text_compare(const char *now, const char *next, struct map_changes *ret);
-
-#endif

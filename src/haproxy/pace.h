@@ -1,7 +1,6 @@
 /* When one HAProxy may be asked and written to again: pauses after what failed, longer each time, and room for
  * transactions. Pure. */
-#ifndef HAPROXY_PACE_H
-#define HAPROXY_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void pace_updated(struct pace *p);                    /* so did a runtime update
 void pace_committed(struct pace *p, uint64_t now_ms); /* a transaction, */
 void pace_nothing_to_write(struct pace *p);           /* or nothing is in the way any more */
 void pace_forget(struct pace *p);                     /* an operator asks: no pause */
-
-#endif

@@ -2,8 +2,7 @@
  * What was read of one HAProxy: its backends and the file itself, all at the same version of the configuration; and what
  * the running HAProxy has of them, where that is asked for and can be read.
  */
-#ifndef HAPROXY_READOUT_H
-#define HAPROXY_READOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void readout_as_last(struct reading *r, int64_t version);
 const struct backend *readout_backend(const struct reading *r);
 /* The file is another one by now, or not needed any more. keep: it may be compared with the next one. */
 void readout_let_file_go(struct readout *o, bool keep);
-
-#endif

@@ -2,8 +2,7 @@
  * Whether the reading after a reload verifies that HAProxy loaded haproxy.cfg. The API's
  * "succeeded" may be another reload's, under the same id; one whose end it does not know may well have happened. Pure.
  */
-#ifndef HAPROXY_RELOAD_CONFIRM_H
-#define HAPROXY_RELOAD_CONFIRM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ enum reload_confirmation {
 };
 
 enum reload_confirmation reload_confirm(const struct reload_signs *s);
-
-#endif

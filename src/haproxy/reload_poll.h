@@ -2,8 +2,7 @@
  * Follows one Reload-ID to its end, as a machine without I/O: the owner asks the API when `reload_due` and feeds the
  * answer back. A commit only schedules a reload (up to the API's reload_delay later); it is the reload that counts.
  */
-#ifndef HAPROXY_RELOAD_POLL_H
-#define HAPROXY_RELOAD_POLL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ bool reload_due(const struct reload *r, uint64_t now_ms);
 void reload_succeeded(struct reload *r);
 void reload_broken(struct reload *r, enum error_kind kind, const char *why); /* ERROR_INVALID: HAProxy refused */
 void reload_goes_on(struct reload *r, uint64_t now_ms);
-
-#endif

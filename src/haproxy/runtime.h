@@ -2,8 +2,7 @@
  * What the running HAProxy has of one backend, by its runtime API (`show servers state`, HAProxy management guide 9.3).
  * Pure.
  */
-#ifndef HAPROXY_RUNTIME_H
-#define HAPROXY_RUNTIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ bool runtime_fails_check(const struct runtime_server *s);
 void runtime_keep_since(struct runtime *r, const struct runtime *before, uint32_t now_s);
 
 const char *runtime_admin_name(enum runtime_admin a); /* "ready", "drain", "maint": the API's own words */
-
-#endif

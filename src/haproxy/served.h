@@ -2,8 +2,7 @@
  * What a running HAProxy serves: which process answers, the proxies that take connections, the servers that are up behind
  * each backend. A plain value.
  */
-#ifndef HAPROXY_SERVED_H
-#define HAPROXY_SERVED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ const struct served_proxy *served_find(const struct served_list *l, const char *
 const struct served_failure *served_failure_of(const struct served *s, const char *backend, const char *server);
 /* Servers that are up; 0: none, or there is no such backend. */
 unsigned served_up(const struct served *s, const char *backend);
-
-#endif

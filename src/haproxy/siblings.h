@@ -4,8 +4,7 @@
  * server's own. Of a HAProxy's own file they are words as they stand there, with blanks between; of a Data Plane API a
  * JSON object of its model. Pure.
  */
-#ifndef HAPROXY_SIBLINGS_H
-#define HAPROXY_SIBLINGS_H
+#pragma once
 
 #include <stddef.h>
 #include <yyjson.h>
@@ -22,5 +21,3 @@ const char *siblings_common(const char *a, const char *b) must_check;
 
 /* The keywords that `all` has beyond `common`: "ssl, verify". Allocates; NULL: none. */
 char *siblings_beyond(const char *all, const char *common) must_check;
-
-#endif

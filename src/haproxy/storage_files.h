@@ -3,8 +3,7 @@
  * the name that its user gave it and the one that it is stored by, which is a Data Plane API's (haproxy/dataplane/storage)
  * and, so that one configuration serves both, that of a HAProxy on this machine (haproxy/local/driver).
  */
-#ifndef HAPROXY_STORAGE_FILES_H
-#define HAPROXY_STORAGE_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ bool storage_is_of_name(char c);
 const char *storage_find_named(const char *text, const char *from, const char *stored);
 /* Anywhere. What is kept for nothing does less harm than what is gone. */
 bool storage_is_named(const char *text, const char *stored);
-
-#endif

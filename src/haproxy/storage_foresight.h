@@ -2,8 +2,7 @@
  * What is to be done about each file beside a haproxy.cfg, as the way to that HAProxy foresees it (STORAGE_CHECK of
  * haproxy/driver) by what decides once the files are stored. Nothing in it is a secret: of a file its name alone.
  */
-#ifndef HAPROXY_STORAGE_FORESIGHT_H
-#define HAPROXY_STORAGE_FORESIGHT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool storage_foresight_has(const struct storage_foresight *s, enum storage_effec
 const struct storage_foreseen *storage_foresight_reloads(const struct storage_foresight *s);
 /* A reload comes in any case: it loads the files that runtime commands would have changed. */
 void storage_foresight_load(struct storage_foresight *s);
-
-#endif

@@ -2,8 +2,7 @@
  * Certificates that were found good, known by their bytes: to parse one takes a millisecond, and a configuration has up to
  * thousands, nearly all of which are those of the configuration before.
  */
-#ifndef HAPROXY_STORAGE_KNOWN_H
-#define HAPROXY_STORAGE_KNOWN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ bool storage_known_find(struct storage_known *k, const char *hash, enum storage_
 void storage_known_add(struct storage_known *k, const char *hash, enum storage_kind place);
 /* A configuration has been gone through: what was not asked for since the last one is forgotten. */
 void storage_known_end(struct storage_known *k);
-
-#endif

@@ -2,8 +2,7 @@
  * What the daemon knows of the files that it put beside a haproxy.cfg, and the list of them that it keeps there, in a file
  * of its own (STORAGE_LIST): another run deletes no other files, and knows which of them are not what runs.
  */
-#ifndef HAPROXY_STORAGE_LIST_H
-#define HAPROXY_STORAGE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ char *storage_list_text(const struct storage_entries *s, const struct storage_fi
 
 /* "maps": of the list, and of the Data Plane API. */
 const char *storage_place_name(enum storage_kind place);
-
-#endif

@@ -5,8 +5,7 @@
  * helper (haproxy/local/driver_store), and answers it. Which files it put there, and the digests of what runs, it keeps in
  * a file of its own beside them (STORAGE_LIST).
  */
-#ifndef HAPROXY_STORAGE_MACHINE_H
-#define HAPROXY_STORAGE_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ bool storage_machine_concerns(const struct storage_machine *m, const struct stor
 void storage_machine_settle(const struct storage_machine *m, struct storage_entry *e);
 /* haproxy.cfg as it is by then. */
 const char *storage_machine_config(const struct storage_machine *m);
-
-#endif

@@ -2,8 +2,7 @@
  * What HAProxy said of a configuration that it refused, for people: "line 19: unknown keyword 'bogus' in 'backend'
  * section". Pure.
  */
-#ifndef HAPROXY_VALIDATION_TEXT_H
-#define HAPROXY_VALIDATION_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ char *validation_text(const char *message, const struct cfg_edits *edits, bool r
 /* Of `haproxy -c` (lines `[ALERT] (PID) : config : parsing [FILE:LINE] : TEXT`). file: the one that was checked; another
  * one's name stands with its line. */
 char *validation_text_of_program(const char *said, const char *file, const struct cfg_edits *edits) must_check;
-
-#endif

@@ -2,8 +2,7 @@
  * Whether HAProxy applies runtime updates: assumed until one is not applied (then transactions only, until the next
  * reload), or another one is not (for an hour). Pure.
  */
-#ifndef HAPROXY_VERIFICATION_H
-#define HAPROXY_VERIFICATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool verification_passed(struct verification *v, bool by_update);
 bool verification_failed(struct verification *v, uint64_t now_ms);
 void verification_reloaded(struct verification *v);
 void verification_forget_hour(struct verification *v); /* an operator asks */
-
-#endif

@@ -6,8 +6,7 @@
  * A pidfd (Linux 5.3) reports its end: unlike SIGCHLD it needs no handler that the whole process has to share, and it
  * cannot be mixed up with another child's. Where there is none, the child is asked for every 50 ms.
  */
-#ifndef HOST_CHILD_H
-#define HOST_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ char *child_result_text(const struct child_result *r, const struct child_options
 /* As process 1 of a container we inherit what other programs left behind: takes those that ended off the kernel's list.
  * Only while no child is running. */
 void child_reap_inherited(void);
-
-#endif

@@ -3,8 +3,7 @@
  * with ..data), folders that are removed and made again. Each folder on the way is watched for the one name in it that
  * matters. What is there is the caller's to read: whenever it does it says the paths anew, since they may lead elsewhere.
  */
-#ifndef HOST_PATH_WATCH_H
-#define HOST_PATH_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void path_watch_free(struct path_watch *w); /* NULL is allowed */
 void path_watch_begin(struct path_watch *w);
 void path_watch_add(struct path_watch *w, const char *path); /* absolute */
 void path_watch_end(struct path_watch *w); /* what was not added since the beginning is not followed any more */
-
-#endif

@@ -1,6 +1,5 @@
 /* The process_* metrics that Prometheus expects of every process, from /proc/self. */
-#ifndef HOST_PROCESS_H
-#define HOST_PROCESS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -16,5 +15,3 @@ void process_print(double start_seconds, const char *labels, struct buf *out);
 
 /* "" where it has none. */
 void host_name(char ret[HOST_NAME_BYTES]);
-
-#endif

@@ -22,8 +22,7 @@
  *                filter cannot read, is among them.
  *     EPERM      all else: a call that a library makes and can do without must not take the daemon down.
  */
-#ifndef HOST_SANDBOX_H
-#define HOST_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ int sandbox_enter_wide(struct error *err) must_check;
  * 0: any. No dump, no other file than the three it has.
  */
 void limits_set(uint64_t cpu_s, size_t more_bytes);
-
-#endif

@@ -7,8 +7,7 @@
  * goes with the next call of notify_send. Nothing waits for it, and nothing ends by it. The socket is made at once, for
  * the filter of system calls lets none be made later (host/sandbox.h).
  */
-#ifndef HOST_SYSTEMD_H
-#define HOST_SYSTEMD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ void notify_send(struct notify *n, enum notify_phase phase, const char *status, 
 
 /* A reload was asked for (SIGHUP): reports it; notify_send with NOTIFY_READY reports that it was done. */
 void notify_reloading(struct notify *n, uint64_t now_us);
-
-#endif

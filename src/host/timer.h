@@ -1,6 +1,5 @@
 /* A one-shot timer on the event loop, embedded in whatever it serves. */
-#ifndef HOST_TIMER_H
-#define HOST_TIMER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void timer_set(struct timer *t, uint64_t in_ms);
 void timer_set_sooner(struct timer *t, uint64_t in_ms);
 void timer_cancel(struct timer *t);
 bool timer_is_set(const struct timer *t);
-
-#endif

@@ -3,8 +3,7 @@
  * and how it should be; who reads an object puts its name in front (error_prefix). Absent and null are the same. What
  * is returned is borrowed from the document.
  */
-#ifndef JSON_READ_H
-#define JSON_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int json_line(yyjson_val *value, const char *what, size_t max_bytes, const char 
 
 /* The text of one value, as it was read; free(). */
 char *json_text_of(const yyjson_val *val) must_check;
-
-#endif

@@ -2,8 +2,7 @@
  * Writing JSON of what others said: every string becomes valid UTF-8, and the text is printable ASCII, so that neither
  * a browser nor a terminal that shows it can be driven by it. Out of memory aborts.
  */
-#ifndef JSON_WRITE_H
-#define JSON_WRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ char *json_take(struct yyjson_mut_doc *doc) must_check;
 
 /* Adds the whole, without a line break at its end. pretty: two spaces; otherwise there is no line break at all. */
 void json_write(struct yyjson_mut_doc *doc, bool pretty, struct buf *out);
-
-#endif

@@ -2,8 +2,7 @@
  * YAML (and so JSON) text as a tree of nodes, with a cap on everything: libyaml's events, collected. Aliases point to
  * the node that they name, so a node can have several parents; what they expand to is counted, and cycles are refused.
  */
-#ifndef JSON_YAML_TREE_H
-#define JSON_YAML_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ const struct yaml_node *yaml_node_get(const struct yaml_node *mapping, const cha
 
 /* Adds the tree as JSON text. Plain scalars by YAML 1.2's core schema: null, true, false, JSON's numbers, else text. */
 void yaml_json_add(const struct yaml_node *n, struct buf *out);
-
-#endif

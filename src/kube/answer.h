@@ -2,8 +2,7 @@
  * The answer to a list or a watch, in the encoding that the API server chose of those that were offered: its objects
  * one by one as they arrive, and what is around them at its end.
  */
-#ifndef KUBE_ANSWER_H
-#define KUBE_ANSWER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ int kube_answer_feed(struct kube_answer *a, const char *bytes, size_t len,
 
 /* ret_meta: of a list; of a watch it is left alone. ERROR_RETRY: cut off. */
 int kube_answer_end(struct kube_answer *a, struct kube_list_meta *ret_meta, struct error *err) must_check;
-
-#endif

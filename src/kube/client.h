@@ -2,8 +2,7 @@
  * One Kubernetes API server: where it is, TLS material, credentials that are read again (at least every 60 s, and after
  * a 401). Requests go through net/http. No knowledge of resources.
  */
-#ifndef KUBE_CLIENT_H
-#define KUBE_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -89,5 +88,3 @@ bool kube_client_is_away(const struct kube_client *c);
 /* Whether the trouble of a request that is not a watch's needs no line, right before it is logged: for that, or because
  * the watches log it, or will (kube_outage_holds). */
 bool kube_client_has_logged(struct kube_client *c, const char *message);
-
-#endif

@@ -8,8 +8,7 @@
  * something (authorization.k8s.io/v1 SelfSubjectAccessReview). Both are POSTs that leave nothing behind; requests and answers
  * are texts, which the caller moves.
  */
-#ifndef KUBE_DISCOVERY_H
-#define KUBE_DISCOVERY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ void access_review_fini(struct access_review *r); /* a zeroed one is allowed */
 /* The body of the POST to SELF_REVIEW_PATH, and the user's name in its answer (allocates). */
 extern const char self_review_body[];
 int self_review_decode(const char *json, size_t len, char **ret_user, struct error *err) must_check;
-
-#endif

@@ -15,7 +15,6 @@
 #include "json/write.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "host/child.h"
-#include "net/http.h"
 #include "host/timer.h"
 #include "net/tls_files.h"
 

@@ -11,8 +11,7 @@
  * output. Both are an ExecCredential of client.authentication.k8s.io, v1 or v1beta1; what is demanded of the answer is what
  * client-go 1.34 demands. https://kubernetes.io/docs/reference/config-api/client-authentication.v1/
  */
-#ifndef KUBE_EXEC_PLUGIN_H
-#define KUBE_EXEC_PLUGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ void exec_plugin_refused(struct exec_plugin *p);
 
 /* Adds how it stands; true where there are credentials that are good as far as is known. */
 bool exec_plugin_ready(const struct exec_plugin *p, const char **ret_command, struct buf *text);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * What is inside an object is not checked here but by who parses it: only strings and brackets count.
  */
-#ifndef KUBE_FRAME_H
-#define KUBE_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ int frame_end(struct frame *f, struct error *err) must_check;
 
 /* Empties the buffer of an object, so that one that was huge does not set what the process holds from then on. */
 void frame_give_back(struct buf *object);
-
-#endif

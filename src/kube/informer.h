@@ -2,8 +2,7 @@
  * An informer: keeps what its sink holds equal to one resource of the API server, by the machine of kube/watch. A row
  * says which: the resource (its path, its decoder), where in it, and the sink; model/cache is one kind of sink.
  */
-#ifndef KUBE_INFORMER_H
-#define KUBE_INFORMER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ void informer_forget(struct informer *i);
 /* Whether that it has no list is known and lived with, so that the log need not repeat it. */
 void informer_set_quiet(struct informer *i, bool quiet);
 void informer_get_status(const struct informer *i, struct informer_status *ret);
-
-#endif

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "kube/client.h"
 #include "kube/outage.h"
 
 #define LIMIT_MS 60000

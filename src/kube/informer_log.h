@@ -1,6 +1,5 @@
 /* The log of an informer: few lines, each once, repeated trouble with a count. */
-#ifndef KUBE_INFORMER_LOG_H
-#define KUBE_INFORMER_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void informer_log_synced(struct informer_log *l, size_t objects, bool paged, uin
 void informer_log_step(struct informer_log *l, unsigned actions, const struct watch *w, uint64_t now_ms);
 /* The Warning header of an answer (RFC 7234 5.5; deprecated APIs carry it), NULL where there is none. */
 void informer_log_warning(struct informer_log *l, const char *warning);
-
-#endif

@@ -3,8 +3,7 @@
  * server, shared by its watches and by all other requests: the first to notice says it, and the first to be back says
  * that. What the others have to say meanwhile is of debug level.
  */
-#ifndef KUBE_OUTAGE_H
-#define KUBE_OUTAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ void kube_outage_end(struct kube_outage *o, const struct log *log, uint64_t now_
  * missing; rights would be the wrong hint. Secrets are in no manifest but that of a whole configuration; what templates watch
  * is in none. */
 const char *kube_refusal_hint(const char *said);
-
-#endif

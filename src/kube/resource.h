@@ -2,8 +2,7 @@
  * A resource of the Kubernetes API that can be watched: a row of this type, its decoder, and what its objects consist
  * of. The five that the daemon knows are at the end of kube/decode/decode_*.c; others are made at run time (kube/discovery).
  */
-#ifndef KUBE_RESOURCE_H
-#define KUBE_RESOURCE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ struct annotated_prefixes {
 
 /* prefixes have to live as long as what it decodes. */
 struct kube_resource kube_annotated_services(const struct annotated_prefixes *prefixes) must_check;
-
-#endif

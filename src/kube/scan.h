@@ -2,8 +2,7 @@
  * Finds where a JSON object or array ends, 64 bytes at a time, without reading what it says: strings (with escapes)
  * and brackets are all that count. Brackets are counted, not paired; a parser sees the text afterwards and is stricter.
  */
-#ifndef KUBE_SCAN_H
-#define KUBE_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct scan_marks {
 /* Of 64 bytes. Two ways to the same answer: plain C for any machine, and what this machine is fastest at. */
 struct scan_marks scan_marks_portable(const unsigned char *block);
 struct scan_marks scan_marks_native(const unsigned char *block);
-
-#endif

@@ -12,8 +12,7 @@
  * What ends a request and what follows is one table, which event is answered how in which state another. A
  * resourceVersion is an opaque string.
  */
-#ifndef KUBE_WATCH_H
-#define KUBE_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -172,5 +171,3 @@ char *watch_request_path(const struct watch *w) must_check;
 
 /* Whether that request is a LIST: its body is one object, and may be compressed. */
 bool watch_request_is_list(const struct watch *w);
-
-#endif

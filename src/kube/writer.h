@@ -3,8 +3,7 @@
  * and of which (unlike events.k8s.io/v1) a later write may change the message. They are written one request at a time, and
  * it says what each answer means. What to write, and when again, is daemon/events' to decide.
  */
-#ifndef KUBE_WRITER_H
-#define KUBE_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ void annotator_free(struct annotator *a); /* cancels what is under way; NULL is 
  * request could not even be started. */
 int annotator_send(struct annotator *a, const char *path, const char *version, const struct annotation *list,
                    size_t count, struct error *err) must_check;
-
-#endif

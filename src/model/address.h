@@ -1,6 +1,5 @@
 /* IP addresses as text: one address has many spellings in IPv6, and two spellings are no difference to write. */
-#ifndef MODEL_ADDRESS_H
-#define MODEL_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ int address_canonical(const char *s, char ret[ADDRESS_TEXT_BYTES]) must_check;
 
 /* The same address, however spelled. Text that is no IP literal equals only itself. */
 bool address_eq(const char *a, const char *b);
-
-#endif

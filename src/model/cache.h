@@ -9,8 +9,7 @@
  * Each object lives in one allocation together with its strings: a node takes about 95 bytes, the tree and malloc
  * included, 16 for each address, and its strings; a Hostname that is the node's name costs no second one.
  */
-#ifndef MODEL_CACHE_H
-#define MODEL_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ uint64_t cache_version(const struct cache *c);
 uint64_t cache_removed(const struct cache *c);
 /* Calls fn as cache_each does, in no order, for each object that came or changed since. */
 void cache_each_since(const struct cache *c, uint64_t version, void (*fn)(void *arg, const void *object), void *arg);
-
-#endif

@@ -1,6 +1,5 @@
 /* What an operator can choose, for settings and for the code that decides by it. */
-#ifndef MODEL_CHOICES_H
-#define MODEL_CHOICES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ enum adopt { ADOPT_KEEP, ADOPT_RENAME, ADOPT_NO };
 struct port_range {
     uint16_t from, to;
 };
-
-#endif

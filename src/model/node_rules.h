@@ -4,8 +4,7 @@
  * Not eligible: excluded by label, tainted to be deleted, being deleted. NotReady and cordoned nodes are eligible
  * (KEP-3458): HAProxy's health check decides whether they answer, and a control-plane hiccup must not be an outage.
  */
-#ifndef MODEL_NODE_RULES_H
-#define MODEL_NODE_RULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ const struct node_address *node_address_choose(const struct node *n, const struc
 
 /* "InternalIP, IPv4": what was required, for messages. Allocates. */
 char *node_rules_text(const struct node_rules *rules, const struct service *service, bool strict) must_check;
-
-#endif

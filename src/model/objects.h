@@ -2,8 +2,7 @@
  * What the daemon keeps of Kubernetes objects: a few dozen bytes of a node's 15 kB. Plain values, no JSON. Decoders
  * (kube/decode/decode) fill them, the cache owns them.
  */
-#ifndef MODEL_OBJECTS_H
-#define MODEL_OBJECTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -146,5 +145,3 @@ struct object_caches {
 
 extern const struct record node_record, service_record, annotated_service_record, endpoint_set_record,
     service_slice_record, pod_record, secret_record;
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The first row of an object that a cache holds is its name, a MEMBER_TEXT at offset 0.
  */
-#ifndef MODEL_RECORD_H
-#define MODEL_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ static inline const char *record_name(const void *object)
 {
     return *(const char *const *)object;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * LoadBalancer and has one; else the endpoint's own, which servers/desired/desired allows where the endpoint's address
  * is the server's.
  */
-#ifndef MODEL_SERVICE_PORT_H
-#define MODEL_SERVICE_PORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct port_choice {
 void service_port_choose(const struct service *service, const char *where, const char *asked, uint16_t fixed_port,
                          struct port_choice *ret);
 void port_choice_fini(struct port_choice *c);
-
-#endif

@@ -3,8 +3,7 @@
  * found in linear time. A cache of struct service_slice with an index, which is made anew when it is asked for after a change.
  * Pure.
  */
-#ifndef MODEL_SERVICE_SLICES_H
-#define MODEL_SERVICE_SLICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct service_slices_found {
 };
 /* Of one Service, "namespace/name". */
 struct service_slices_found service_slices_of(struct service_slices *s, const char *service);
-
-#endif

@@ -1,6 +1,5 @@
 /* SHA-256: in base64, as a Content-Security-Policy names a script that may run; in hexadecimal digits, as sha256sum. */
-#ifndef NET_DIGEST_H
-#define NET_DIGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
 void digest_sha256(const void *bytes, size_t len, char ret[DIGEST_SHA256_TEXT_BYTES]);
 #define DIGEST_SHA256_HEX_BYTES 65
 void digest_sha256_hex(const void *bytes, size_t len, char ret[DIGEST_SHA256_HEX_BYTES]);
-
-#endif

@@ -2,8 +2,7 @@
  * gRPC over HTTP/2 (grpc.io, "gRPC over HTTP2"), as much of it as a stream from the server needs: each message has five
  * bytes in front of it, a flag for compression and the length; how the stream ended is in its trailers.
  */
-#ifndef NET_GRPC_H
-#define NET_GRPC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ void grpc_frames_fini(struct grpc_frames *f);
 int grpc_frames_feed(struct grpc_frames *f, const char *bytes, size_t len,
                      int (*fn)(void *arg, const char *message, size_t len, struct error *err), void *arg,
                      struct error *err) must_check;
-
-#endif

@@ -4,8 +4,7 @@
  * http_request` for each request under way. No call blocks. Redirects are never followed, proxies are used only where
  * an endpoint names one, every answer has a cap.
  */
-#ifndef NET_HTTP_H
-#define NET_HTTP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -163,5 +162,3 @@ void http_cancel(struct http_request *request);
  * For the whole process, once, before anything else is asked of either library. ERROR_FATAL.
  */
 int library_memory_wipe(struct error *err) must_check;
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by http.c (requests) and http_loop.c (libcurl's multi interface on libevent) only. */
-#ifndef NET_HTTP_INTERNAL_H
-#define NET_HTTP_INTERNAL_H
+#pragma once
 
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -68,5 +67,3 @@ void http_forget_tls(struct http_request *q);
 
 /* TCP_USER_TIMEOUT and close-on-exec on every socket of the request. */
 void http_set_socket_options(struct http_request *q);
-
-#endif

@@ -2,8 +2,7 @@
  * PEM text (RFC 7468) tried with OpenSSL before libcurl gets it: libcurl would say "error setting certificate" at the
  * first request, this says what is wrong at start.
  */
-#ifndef NET_PEM_H
-#define NET_PEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ struct pem_identity pem_identify(const char *pem);
  * client's own, before its chain), or the one of all that ends soonest. INT64_MAX where there is none. */
 int64_t pem_not_after_s(const char *pem, bool of_all);
 int64_t pem_certificate_not_after_s(const struct x509_st *x);
-
-#endif

@@ -6,8 +6,7 @@
  * LOCAL, as those of health checks do: no client address is sent. A receiver that wants a header has to close a
  * connection without one; one that knows of none takes its bytes for a broken request.
  */
-#ifndef NET_PROXY_PROBE_H
-#define NET_PROXY_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ struct proxy_probe *proxy_probe_start(struct event_base *base, const char *addre
                                       void *arg) must_check;
 /* Ends it without calling back. NULL is allowed. */
 void proxy_probe_cancel(struct proxy_probe *p);
-
-#endif

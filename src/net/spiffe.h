@@ -4,8 +4,7 @@
  * backoff when it ends. The last identity stays in use while the agent is away, until it expires. What requests began
  * with stays theirs; those that follow get the new one.
  */
-#ifndef NET_SPIFFE_H
-#define NET_SPIFFE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ struct spiffe_state spiffe_state(const struct spiffe *s);
 
 /* The SPIFFE ID of the server at that URL, as it was seen last; NULL: not yet. */
 const char *spiffe_peer_seen(const struct spiffe *s, const char *base_url);
-
-#endif

@@ -3,8 +3,7 @@
  * key, and the trust bundles (X509SVIDResponse of the "SPIFFE Workload API", 5.2.1). And how a server is verified by
  * that: the "X.509 SVID" specification, sections 2 to 5, in place of host names.
  */
-#ifndef NET_SPIFFE_IDENTITY_H
-#define NET_SPIFFE_IDENTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ int spiffe_identity_verify(const struct spiffe_identity *i, const char *peer_id,
 /* The one URI in its subject alternative name, if that is a SPIFFE ID; NULL: *err (may be NULL) says what is wrong.
  * Allocates. */
 char *spiffe_id_of_certificate(const struct x509_st *x, struct error *err) must_check;
-
-#endif

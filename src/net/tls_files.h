@@ -4,8 +4,7 @@
  * written one after the other) leaves the whole old set in use. A mounted Secret swaps symlinks, so each path is resolved
  * anew. Requests under way and connections that are open keep what they began with.
  */
-#ifndef NET_TLS_FILES_H
-#define NET_TLS_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ const struct http_tls *tls_files_current(const struct tls_files *t);
  * client's its own. INT64_MAX where there is none. */
 int64_t tls_files_ca_not_after_s(const struct tls_files *t);
 int64_t tls_files_client_not_after_s(const struct tls_files *t);
-
-#endif

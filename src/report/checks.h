@@ -2,8 +2,7 @@
  * Checks and their results: each part of the daemon adds its own, and /readyz, /status, metrics, systemd's status line
  * and plan render the same ones. `doctor` has them, too, with more about each (cli/doctor/doctor_report).
  */
-#ifndef REPORT_CHECKS_H
-#define REPORT_CHECKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ enum status_state {
 };
 
 const char *status_state_name(enum status_state s); /* "in_sync", ... */
-
-#endif

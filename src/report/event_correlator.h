@@ -12,8 +12,7 @@
  * Unlike client-go: an Event that was not seen again for 55 minutes is a new one, since the API forgets them after an
  * hour. And of many objects, which a namespace has, none is combined with that of another, and the bucket is larger.
  */
-#ifndef REPORT_EVENT_CORRELATOR_H
-#define REPORT_EVENT_CORRELATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ void correlator_take(struct correlator *c, unsigned reason, bool warning, const 
 /* Whether the API has the Event of that id; one that gave way: false. */
 bool correlator_is_written(const struct correlator *c, uint64_t id);
 void correlator_set_written(struct correlator *c, uint64_t id, bool written);
-
-#endif

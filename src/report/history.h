@@ -2,8 +2,7 @@
  * What happened last: what was written, commanded, delayed, or failed. The log has the same as lines; the status page
  * and Kubernetes Events read it here. Only in memory, the last HISTORY_SIZE entries.
  */
-#ifndef REPORT_HISTORY_H
-#define REPORT_HISTORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ const struct history_entry *history_at(const struct history *j, size_t i);
 
 void history_listen(struct history *j, struct history_listener *l);
 void history_forget_listener(struct history_listener *l);
-
-#endif

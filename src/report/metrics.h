@@ -6,8 +6,7 @@
  * Histograms have buckets from 1 ms to 60 s. Bytes that are no UTF-8 become '?', because a scraper refuses the whole
  * page for one of them.
  */
-#ifndef REPORT_METRICS_H
-#define REPORT_METRICS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -52,5 +51,3 @@ void metrics_on_scrape(struct metrics *m, void (*fn)(void *arg), void *arg);
 
 /* The whole page, process_* figures included (start time, CPU, resident and virtual memory, fds). */
 void metrics_print(struct metrics *m, struct buf *out);
-
-#endif

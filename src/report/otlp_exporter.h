@@ -7,8 +7,7 @@
  * A body has the spans in JSON (opentelemetry-proto, ExportTraceServiceRequest; the mapping of the OTLP specification): IDs in lower-case
  * hex, 64-bit numbers and times as strings, enums as numbers.
  */
-#ifndef REPORT_OTLP_EXPORTER_H
-#define REPORT_OTLP_EXPORTER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -66,5 +65,3 @@ struct tracer *otlp_exporter_tracer(struct otlp_exporter *x);
 
 /* The end: what waits is sent, and nothing is tried twice. done is called once, from the loop, no later than in within_ms. */
 void otlp_exporter_finish(struct otlp_exporter *x, uint64_t within_ms, void (*done)(void *arg), void *arg);
-
-#endif

@@ -1,6 +1,5 @@
 /* Every metric of the daemon, registered in one place; their labels and units are in telemetry.c. */
-#ifndef REPORT_TELEMETRY_H
-#define REPORT_TELEMETRY_H
+#pragma once
 
 #include "report/metrics.h"
 
@@ -34,5 +33,3 @@ void telemetry_fini(struct telemetry *t);
 
 /* Drops the gauges of HAProxies: a replica that does not lead has nothing to say about them. */
 void telemetry_forget_targets(struct telemetry *t);
-
-#endif

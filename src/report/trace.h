@@ -6,8 +6,7 @@
  * A tracer that is NULL records nothing, nor does a span that is NULL: all functions take it. A span stays within its
  * parent by construction: all of a trace have the wall clock of its root, as it was then, and monotonic times.
  */
-#ifndef REPORT_TRACE_H
-#define REPORT_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ size_t tracer_waiting(const struct tracer *t);
 size_t tracer_take(struct tracer *t, struct span **ret, size_t max);
 struct span_view span_view(const struct span *s);
 void span_free(struct span *s); /* NULL is allowed */
-
-#endif

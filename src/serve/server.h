@@ -6,8 +6,7 @@
  * limit is 0.5 s, and 0.1 s for one that has sent no request. Out of file descriptors it accepts every 0.5 s only. Streams have no deadline; there are at most 8
  * (serve/status_feed), and they are the first to be closed when connections have to wait: no page keeps a probe out.
  */
-#ifndef SERVE_SERVER_H
-#define SERVE_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ unsigned server_connections(const struct server *s); /* open ones */
  * nothing. */
 void server_status_changed(struct server *s);
 struct status_feed *server_status_feed(struct server *s); /* NULL: no status page; for tests */
-
-#endif

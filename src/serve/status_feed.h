@@ -12,8 +12,7 @@
  * freed with the server is. Only the close callback comes in both cases. The read callback is off while an answer goes
  * out, but not the reading: a limit keeps unread data small.
  */
-#ifndef SERVE_STATUS_FEED_H
-#define SERVE_STATUS_FEED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ struct status_feed_times {
     uint64_t stall_ms;   /* for one document to go out */
 };
 void status_feed_set_times(struct status_feed *f, const struct status_feed_times *times);
-
-#endif

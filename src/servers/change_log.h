@@ -2,8 +2,7 @@
  * Changes in the log and in the history: what changed, why, which servers, how long it took. Each change of the servers
  * engine is logged here and nowhere else.
  */
-#ifndef SERVERS_CHANGE_LOG_H
-#define SERVERS_CHANGE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ void change_log_skips(const struct change_log_place *at, struct log_limit *limit
 char *change_log_sentence(const struct diff *d) must_check;
 /* The same of one change: "changed n1 (weight 1 -> 2)". */
 char *change_log_sentence_of(const struct diff_change *c) must_check;
-
-#endif

@@ -16,8 +16,7 @@
  * or NODE-PORT. So what is said of the node (why it is out, that this was announced, that it exists) holds for the
  * line.
  */
-#ifndef SERVERS_NAMES_H
-#define SERVERS_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ bool names_apply(const struct names_input *in, struct desired *ret) must_check;
 
 /* The servers whose names are not by the format, as "n1-80 (node n1)". Allocates; NULL: none. */
 char *names_adopted(const struct desired *named, const struct diff_rules *rules) must_check;
-
-#endif

@@ -6,8 +6,7 @@
  *
  * A server in maintenance at runtime alone, with a line that is not, is an operator's, and stays.
  */
-#ifndef SERVERS_RELEASE_COMMAND_H
-#define SERVERS_RELEASE_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ struct release *release_new(const struct release_options *options) must_check;
 void release_free(struct release *r); /* after its instance; NULL is allowed */
 const struct engine *release_engine(const struct release *r);
 struct release_view release_view(const struct release *r, size_t backend);
-
-#endif

@@ -3,8 +3,7 @@
  * settings that it was asked for, and keeps them there: plan -> runtime commands, runtime updates, a transaction. It
  * drives an instance (haproxy/instance), which reads, writes and reloads.
  */
-#ifndef SERVERS_SERVERS_H
-#define SERVERS_SERVERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ void servers_end_traces(struct servers *e); /* as they are; NULL is allowed */
 bool servers_ready(const struct servers *e, struct checks *checks);
 /* "target http://lb1:5555 backend be". Allocates. */
 char *servers_check_name(const struct servers *e, const char *backend) must_check;
-
-#endif

@@ -4,8 +4,7 @@
  * runtime_commands.c (runtime commands, and the last updates before the end), report.c (gauges, trace, history, log,
  * /readyz).
  */
-#ifndef SERVERS_SERVERS_INTERNAL_H
-#define SERVERS_SERVERS_INTERNAL_H
+#pragma once
 
 #include "base/backoff.h"
 #include "base/buf.h"
@@ -231,5 +230,3 @@ void servers_note_trouble(struct servers_backend *s, bool out_of_sync);
 /* Keeps the problem for /readyz, logs it and puts it into the history, rate-limited. */
 void servers_problem(struct servers_backend *s, const char *what, const struct error *err);
 void servers_problem_over(struct servers_backend *s);
-
-#endif

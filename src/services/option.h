@@ -2,8 +2,7 @@
  * What the annotations of a Service may say of one of its ports, each in a grammar of its own: nothing of them is pasted into
  * haproxy.cfg unread. Names and defaults are those of an older system for such Services (docs/services.md), with further ones. Pure.
  */
-#ifndef SERVICES_OPTION_H
-#define SERVICES_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ const struct object_annotation *service_notes_find(const struct service_notes *n
 
 /* "PREFIX.PORT.OPTION" or "haproxy-k8s-sync/PORT.OPTION": what follows the prefix; NULL: it is none of them. */
 const char *service_note_rest(const char *annotation, const char *prefix, bool *ret_own);
-
-#endif

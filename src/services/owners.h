@@ -2,8 +2,7 @@
  * Who had it first: host names of namespaces, and the way in which an address and port are served. Kept by a daemon from one plan to the next, so that who is
  * served stays, whatever the age of those who come. Pure.
  */
-#ifndef SERVICES_OWNERS_H
-#define SERVICES_OWNERS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -23,5 +22,3 @@ void service_owners_fini(struct service_owners *o);
 /* "KEY OWNER\n" for each, by key; and the same read. A line that is none is left out. */
 void service_owners_print(struct service_owners *o, struct buf *out);
 void service_owners_read(struct service_owners *o, const char *text);
-
-#endif

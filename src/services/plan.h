@@ -5,8 +5,7 @@
  * and path at one address and port, too; the names decide between two of one age. The same objects and incumbents give the same plan, in
  * whatever order they come. Pure.
  */
-#ifndef SERVICES_PLAN_H
-#define SERVICES_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -138,5 +137,3 @@ void services_file_print(const struct service_frontend *f, enum services_file wh
 /* Whether what is printed so refers to that file. */
 bool services_uses_file(const struct service_frontend *f, enum services_file which, const struct services_print *how);
 void services_plan_print(const struct services_plan *p, const struct services_print *how, struct buf *out);
-
-#endif

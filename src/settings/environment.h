@@ -1,6 +1,5 @@
 /* Lookups in an environment (an array of "NAME=value" that ends with NULL) that is handed in, not global. */
-#ifndef SETTINGS_ENVIRONMENT_H
-#define SETTINGS_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ char *alias_translated(const struct setting *row, const char *value) must_check;
 
 /* Reports a setting that has different values by its two names, and what of the operator's is not supported. */
 void aliases_check(char *const *env, struct settings_findings *found);
-
-#endif

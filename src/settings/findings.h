@@ -1,6 +1,5 @@
 /* What there is to say about the environment, collected. */
-#ifndef SETTINGS_FINDINGS_H
-#define SETTINGS_FINDINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ char *finding_quoted(const char *s) must_check;
 
 /* note says why; -1. */
 int value_refuse(struct buf *note, const char *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* What names in Kubernetes, HAProxy and SPIFFE are made of. */
-#ifndef SETTINGS_NAMES_H
-#define SETTINGS_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ const char *spiffe_id_problem(const char *id);
 
 /* How many bytes of an ID are that of its trust domain: "spiffe://example.org". */
 size_t spiffe_id_domain_len(const char *id);
-
-#endif

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "settings/environment.h"
-#include "settings/findings.h"
 #include "settings/table.h"
 #include "settings/types.h"
 

@@ -1,6 +1,5 @@
 /* From the environment to struct settings, by the rows of settings/table.h. */
-#ifndef SETTINGS_PARSE_H
-#define SETTINGS_PARSE_H
+#pragma once
 
 #include "base/compiler.h"
 #include "settings/findings.h"
@@ -43,5 +42,3 @@ void dataplanes_check_tls(const struct settings *c, struct settings_findings *fo
 void unknown_report(char *const *environ, struct settings_findings *found);
 /* What takes the place of a setting of old; NULL: there was none of that name. */
 const char *settings_instead_of(const char *name);
-
-#endif

@@ -10,8 +10,7 @@
  * KEY is [ DNS subdomain of at most 253 characters "/" ] name; a name, and a VALUE that is not empty, has at most 63 of
  * letters, digits, '-', '_' and '.', and begins and ends with a letter or digit. White space stands anywhere between.
  */
-#ifndef SETTINGS_SELECTOR_H
-#define SETTINGS_SELECTOR_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ struct selector_fault {
 
 /* -1: no selector. */
 int selector_check(const char *text, struct selector_fault *ret_fault) must_check;
-
-#endif

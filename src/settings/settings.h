@@ -2,8 +2,7 @@
  * All settings of the daemon, parsed once from the environment into one validated struct. No field is found
  * by name anywhere else. What says how each is read and shown is its row in settings/table.c.
  */
-#ifndef SETTINGS_SETTINGS_H
-#define SETTINGS_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -301,5 +300,3 @@ void settings_print_help(struct buf *out);
 /* The same of one of them, by the name of its variable. -1: there is none; *ret_nearest is then what may be meant, "DRY_RUN,
  * PARK_TTL", allocated, or NULL. */
 int settings_print_help_of(const char *name, struct buf *out, char **ret_nearest) must_check;
-
-#endif

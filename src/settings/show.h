@@ -1,6 +1,5 @@
 /* The settings in effect, as check-config prints them. */
-#ifndef SETTINGS_SHOW_H
-#define SETTINGS_SHOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ struct settings_show {
 
 /* As settings_print. */
 void settings_print_as(const struct settings *s, const struct settings_show *how, struct buf *out);
-
-#endif

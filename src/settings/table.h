@@ -3,8 +3,7 @@
  * the manual page and "did you mean" come from it. A setting is a row in table.c and a member of struct settings; what
  * one setting alone has (a check of its own, a syntax of its own) is in values.c.
  */
-#ifndef SETTINGS_TABLE_H
-#define SETTINGS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ char *setting_alias_text(const struct setting *row) must_check;
 bool setting_is_given(const struct settings *s, const struct setting *row);
 void setting_set_given(struct settings *s, const struct setting *row);
 unsigned setting_count_given(const struct settings *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* The types that settings have in common (struct setting_type), by the C type of the row's member. */
-#ifndef SETTINGS_TYPES_H
-#define SETTINGS_TYPES_H
+#pragma once
 
 #include "base/compiler.h"
 #include "settings/secrets/secret.h"
@@ -56,5 +55,3 @@ char *value_next_entry(const char **rest) must_check;
 
 /* The index of value in words, which end with NULL, or -1, with a hint where one of them is nearly it. */
 int words_find(const char *const *words, const char *value, struct buf *note) must_check;
-
-#endif

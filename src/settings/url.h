@@ -1,6 +1,5 @@
 /* URLs of settings and kubeconfigs: checked strictly, shown without what may be secret in them. */
-#ifndef SETTINGS_URL_H
-#define SETTINGS_URL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ bool dataplane_url_same(const char *a, const char *b);
 
 /* The path of a unix socket in it, in whichever form; NULL: it is none. Not checked. Part of text. */
 const char *dataplane_url_socket(const char *text);
-
-#endif

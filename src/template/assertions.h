@@ -1,6 +1,5 @@
 /* What a test of a template set asserts of what was rendered. Pure. */
-#ifndef TEMPLATE_ASSERTIONS_H
-#define TEMPLATE_ASSERTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <yyjson.h>
@@ -19,5 +18,3 @@ struct assertion_subject {
 char *assertion_failure(const struct template_assertion *a, const struct assertion_subject *s) must_check;
 /* Of DETERMINISTIC: of two renders of the same. */
 char *assertion_difference(const struct rendered *a, const struct rendered *b) must_check;
-
-#endif

@@ -5,7 +5,6 @@
 #include <yyjson.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "model/cache.h"
 #include "template/objects.h"
 #include "template/render.h"

@@ -5,8 +5,7 @@
  * All of it runs in a child process (template/render): memory that is over its limit, a panic, a template without an end
  * are ends of that process.
  */
-#ifndef TEMPLATE_ENGINE_H
-#define TEMPLATE_ENGINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -131,5 +130,3 @@ bool engine_protects(struct engine_text name, struct engine_text value); /* mode
 void *engine_piece(size_t bytes);
 /* What may read files, as OpenSSL does its settings: before a filter of system calls keeps it from that. */
 void engine_prepare(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* A template set in a folder: its files as template/set reads them. */
-#ifndef TEMPLATE_FOLDER_H
-#define TEMPLATE_FOLDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ struct template_folder {
 int template_folder_read(const char *path, struct template_folder *ret, struct error *err) must_check;
 int template_file_order(const void *a, const void *b); /* for qsort over template_file */
 void template_folder_fini(struct template_folder *f);  /* for cleanup() */
-
-#endif

@@ -3,8 +3,7 @@
  * template controller write it: "metadata.labels['kubernetes.io/name']", with or without "$." or "{.}" around it, "[0]",
  * and "[*]" for each element.
  */
-#ifndef TEMPLATE_JSON_PATH_H
-#define TEMPLATE_JSON_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void json_path_free(struct json_path *p); /* NULL is allowed */
 yyjson_val *json_path_first(const struct json_path *p, yyjson_val *from);
 /* fn for each that it leads to, in order, until fn returns false. */
 void json_path_each(const struct json_path *p, yyjson_val *from, bool (*fn)(void *arg, yyjson_val *found), void *arg);
-
-#endif

@@ -3,8 +3,7 @@
  * configuration without one; always what identifies it (apiVersion, kind; metadata's name, namespace, uid and
  * creationTimestamp).
  */
-#ifndef TEMPLATE_KEEP_H
-#define TEMPLATE_KEEP_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -16,5 +15,3 @@ struct template_watch;
 
 /* To be freed by record_free with template_object_record. NULL with ERROR_INVALID: it is no object with a name. */
 struct template_object *template_keep(const struct template_watch *w, yyjson_val *from, struct error *err) must_check;
-
-#endif

@@ -2,8 +2,7 @@
  * What the templates of a set see of a cluster: the objects of each watched resource, kept as JSON text (which takes the
  * least memory) in the order of namespace and name. A render, in a process of its own, reads those that it asks for.
  */
-#ifndef TEMPLATE_OBJECTS_H
-#define TEMPLATE_OBJECTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ size_t objects_fetch(struct objects *o, size_t resource, const char *keys, size_
 void objects_forget_read(struct objects *o);
 /* Which one it is; false: none of them. *ret_key: its name in the cache, borrowed. */
 bool objects_find(struct objects *o, const yyjson_val *object, size_t *ret_resource, const char **ret_key);
-
-#endif

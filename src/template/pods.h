@@ -4,8 +4,7 @@
  * `keys` (two halves by one name), ConfigMap `config` (its key `template`). Pure: objects in; a template set, its variables
  * and files out. daemon/template/set_source watches them.
  */
-#ifndef TEMPLATE_PODS_H
-#define TEMPLATE_PODS_H
+#pragma once
 
 #include <stddef.h>
 #include <yyjson.h>
@@ -81,5 +80,3 @@ bool pods_is_ready(struct yyjson_val *pod);
 void pods_see(struct pods *p, const struct pods_view *view);
 
 void pods_fini(struct pods *p); /* wipes, for there are private keys in it; a zeroed one is allowed */
-
-#endif

@@ -3,8 +3,7 @@
  * output, under a filter of system calls that leaves it nothing but to write its result. What goes wrong in there, a
  * template without an end included, is an error here.
  */
-#ifndef TEMPLATE_RENDER_H
-#define TEMPLATE_RENDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ int render_now(const struct render_options *options, struct rendered *ret, struc
 /* What path() says the folders are: of maps, certificates and other files, each with a slash at its end. For
  * render_options; allocates. */
 void render_folders_init(char *ret[3], const struct settings_local *l);
-
-#endif

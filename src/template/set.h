@@ -4,8 +4,7 @@
  * files/NAME.j2, snippets/NAME.j2 (in a ConfigMap, whose keys have no slash: maps_NAME.j2 and so on). docs/templates.md,
  * and its JSON Schema in docs/template-set.schema.json.
  */
-#ifndef TEMPLATE_SET_H
-#define TEMPLATE_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -151,5 +150,3 @@ static inline void template_set_free_ptr(struct template_set **s)
 {
     template_set_free(*s);
 }
-
-#endif

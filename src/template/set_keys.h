@@ -2,8 +2,7 @@
  * The mappings of a set.yaml: each key is a row, which says how its value is read, which member it becomes, and what the
  * JSON Schema says of it. Only template/set and what it is made of include this.
  */
-#ifndef TEMPLATE_SET_KEYS_H
-#define TEMPLATE_SET_KEYS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -103,5 +102,3 @@ void set_test_fini(struct template_test *t);
 /* All kinds of mappings, for the JSON Schema; the first is the whole set. */
 extern const struct set_keys set_root_keys, set_text_keys, set_target_keys, set_settings_keys, set_watch_keys,
     set_test_keys, set_assertion_keys;
-
-#endif

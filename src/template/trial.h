@@ -1,6 +1,5 @@
 /* Templates without a cluster: a set rendered over the fixtures of a test, and what its assertions say of that. */
-#ifndef TEMPLATE_TRIAL_H
-#define TEMPLATE_TRIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ bool trial_is_rendered(const struct template_test *test);
 void trial_run(const struct template_set *set, const struct template_test *test, const struct trial_options *o,
                struct trial_result *ret);
 void trial_result_fini(struct trial_result *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* The entry of a fuzz target, and what has to hold in it. */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ static inline void check(bool good)
     if (!good)
         abort();
 }
-
-#endif

@@ -2,8 +2,7 @@
  * What holds for whatever a decoder is fed. The first byte says as what: 'I' an item, 'S' a Status body, 'L' the envelope of
  * a list, anything else a watch event; the rest is the text.
  */
-#ifndef FUZZ_DECODE_H
-#define FUZZ_DECODE_H
+#pragma once
 
 #include <arpa/inet.h>
 
@@ -190,5 +189,3 @@ static inline void fuzz_decode(const struct kube_resource *of, const uint8_t *da
         kube_event_fini(&b);
     }
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A request is carried out at one moment and answered at another, and either may fail to happen (struct fault).
  */
-#ifndef SEQUENCES_API_H
-#define SEQUENCES_API_H
+#pragma once
 
 #include "clusters.h"
 #include "conf.h"
@@ -210,5 +209,3 @@ void api_outdate(struct api *a, int64_t version); /* transactions that were begu
 void api_provoke(struct api *a);                  /* somebody else sees what the daemon wrote */
 
 bool api_take_fault(struct api *a, enum ask ask, enum fault_mode *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* A small cluster: nodes, two Services and their pods, kept in the caches that the daemon's mapping reads. */
-#ifndef SEQUENCES_CLUSTER_H
-#define SEQUENCES_CLUSTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void cluster_put_pods(struct cluster *c, size_t service);
 void cluster_put_service(struct cluster *c, size_t service);
 const struct desired *cluster_desired(const struct cluster *c, size_t service, uint64_t now_ms) must_check;
 bool cluster_has_node(const void *arg, const char *server);
-
-#endif

@@ -3,8 +3,7 @@
  * b_n0 and so on, while ours are a_n0 and so on. It never takes its last one out while none of ours serves, its servers go down and
  * come up, and where files are written in turns it waits for its turn.
  */
-#ifndef SEQUENCES_CLUSTERS_H
-#define SEQUENCES_CLUSTERS_H
+#pragma once
 
 #include "conf.h"
 
@@ -88,5 +87,3 @@ void cluster_act(struct world *w, const unsigned *n);
 void cluster_amid(struct world *w, const unsigned *n);
 void cluster_busy(struct world *w, const unsigned *n);
 void cluster_last(struct world *w, const unsigned *n);
-
-#endif

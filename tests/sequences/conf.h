@@ -2,8 +2,7 @@
  * The configuration of a HAProxy as the model has it: two backends that are ours and one that is somebody else's, as the Data
  * Plane API shows it (JSON), as haproxy.cfg has it (text), and as HAProxy runs it.
  */
-#ifndef SEQUENCES_CONF_H
-#define SEQUENCES_CONF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ void running_print(const struct running_server *s, struct buf *out);
 /* haproxy.cfg */
 void conf_print(const struct conf *c, struct buf *out);
 void conf_print_written(const struct conf *c, struct buf *out); /* as the API would write it */
-
-#endif

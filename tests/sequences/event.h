@@ -1,6 +1,5 @@
 /* What a stream is made of: settings and events, as text and by chance. */
-#ifndef SEQUENCES_EVENT_H
-#define SEQUENCES_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,5 +42,3 @@ void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsign
 int stream_set(struct stream *s, const char *settings); /* "limit=50 targets=1" */
 void stream_print(const struct stream *s, FILE *out);
 int stream_read(struct stream *s, FILE *in, const char *name); /* -1: said on stderr */
-
-#endif

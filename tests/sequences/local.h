@@ -2,8 +2,7 @@
  * A HAProxy that is reached by its own haproxy.cfg and sockets, in place of the helper (haproxy/local/helper.h): its file with
  * an identity, which `haproxy -c` takes or not, what runs with the connections that it has, and a master that reloads.
  */
-#ifndef SEQUENCES_LOCAL_H
-#define SEQUENCES_LOCAL_H
+#pragma once
 
 #include "clusters.h"
 #include "conf.h"
@@ -102,5 +101,3 @@ char *local_text_print(const struct conf *c);
 int local_text_server(char *words, struct server *ret, char *why, size_t why_bytes);
 void local_text_read(struct api *a, const char *text, struct conf *ret);             /* over what it is already */
 void local_text_compare(struct api *a, const char *was, const char *is, bool grows); /* what is not ours stays */
-
-#endif

@@ -3,8 +3,7 @@
  * leave before their own time (RESYNC_PERIOD after the loss was reported) and were reported within one such period are never
  * more than MAX_LOSS_PERCENT of those that were live when the oldest loss of that period was reported.
  */
-#ifndef SEQUENCES_LOSS_H
-#define SEQUENCES_LOSS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void loss_reported(struct world *w, size_t backend); /* the daemon is told world
 void loss_look(struct api *a);                       /* after everything that happens */
 void loss_left(struct api *a, size_t backend, const struct want *want, unsigned decided,
                const char *by); /* by a write of the daemon's */
-
-#endif

@@ -2,8 +2,7 @@
  * Whole configurations: the daemon's configuration engine in place of its servers engine, for HAProxies that are reached by
  * their own file and sockets (local.h). Documents come one after the other; hands write to the file and talk to the sockets.
  */
-#ifndef SEQUENCES_WHOLE_H
-#define SEQUENCES_WHOLE_H
+#pragma once
 
 #include "conf.h"
 #include "configuration/configuration.h"
@@ -185,5 +184,3 @@ void whole_check_step(struct world *w);
 void whole_check_rest(struct world *w);
 /* From a rest on: the document comes, and costs what it has to. */
 void whole_check_change(struct world *w, const struct whole_text *to);
-
-#endif

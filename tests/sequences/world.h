@@ -1,6 +1,5 @@
 /* All of it: a cluster, some HAProxies, the daemon's targets between them, and the time. */
-#ifndef SEQUENCES_WORLD_H
-#define SEQUENCES_WORLD_H
+#pragma once
 
 #include <limits.h>
 
@@ -128,5 +127,3 @@ void check_reported(struct api *a);
 
 /* planned.c; haproxies: the list of /status, which is put into doc */
 void check_planned(struct api *a, yyjson_mut_doc *doc, yyjson_mut_val *haproxies);
-
-#endif

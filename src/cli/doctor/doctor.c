@@ -13,7 +13,6 @@
 #include "daemon/clients.h"
 #include "kube/client.h"
 #include "net/http.h"
-#include "settings/kubeconfig/kubeconfig.h"
 #include "settings/parse.h"
 #include "settings/settings.h"
 #include "settings/table.h"

@@ -3,8 +3,7 @@
  * each HAProxy, reads everything as `plan` does (cli/inspect), and connects to some of the nodes as HAProxy would.
  * Writes nothing anywhere.
  */
-#ifndef CLI_DOCTOR_DOCTOR_H
-#define CLI_DOCTOR_DOCTOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ struct doctor_options {
 /* settings NULL: the settings cannot be used, and nothing else can be checked. Fills ret; runs the loop of base. */
 void doctor_run(struct event_base *base, struct settings *settings, const struct doctor_options *options,
                 struct doctor_report *ret);
-
-#endif

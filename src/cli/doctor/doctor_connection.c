@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "base/rfc3339.h"
 #include "cli/doctor/doctor_report.h"
 

@@ -3,8 +3,7 @@
  * failure and the fix; and clocks: how far this machine's is from a server's, by the answers' Date header (whole
  * seconds), and whether it is synchronised with a time server. Pure, but for the kernel's word on that.
  */
-#ifndef CLI_DOCTOR_DOCTOR_CONNECTION_H
-#define CLI_DOCTOR_DOCTOR_CONNECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ enum doctor_synchronised { DOCTOR_SYNC_UNKNOWN, DOCTOR_SYNC_YES, DOCTOR_SYNC_NO 
 /* What the kernel says (adjtimex(2)). */
 enum doctor_synchronised doctor_clock_synchronised(void);
 void doctor_clock_report_kernel(enum doctor_synchronised is, struct doctor_section *s);
-
-#endif

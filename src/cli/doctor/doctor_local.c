@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/local/helper.h"
 #include "host/child.h"
 #include "settings/settings.h"

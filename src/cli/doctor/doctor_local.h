@@ -3,8 +3,7 @@
  * the sockets. Plain values: doctor_local_file reads what lies there, doctor_local asks programs and sockets, and
  * doctor_local_judge, which is pure, makes the checks of it.
  */
-#ifndef CLI_DOCTOR_DOCTOR_LOCAL_H
-#define CLI_DOCTOR_DOCTOR_LOCAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,5 +122,3 @@ bool local_version_is_old(const struct local_version *v);
 /* target: what was read of it; NULL: it was not. */
 void local_judge(const struct local_facts *f, const struct settings *settings, const struct inspect_target *target,
                  int64_t now_s, struct doctor_section *s);
-
-#endif

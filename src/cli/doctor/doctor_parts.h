@@ -2,8 +2,7 @@
  * The parts of `doctor`: what each asks and keeps, and which sections it adds. Data Plane APIs are asked side by side, and
  * while another part waits for its answers. Each leaves nothing behind.
  */
-#ifndef CLI_DOCTOR_DOCTOR_PARTS_H
-#define CLI_DOCTOR_DOCTOR_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -131,5 +130,3 @@ void doctor_templates_report(struct doctor *d, const struct doctor_kubernetes *k
 
 /* The Workload API, and the daemon's identity. */
 void doctor_spiffe_report(const struct spiffe *spiffe, struct doctor_report *r);
-
-#endif

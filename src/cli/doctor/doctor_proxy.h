@@ -3,8 +3,7 @@
  * probe of up to three of them from this machine (net/proxy_probe). Here is what is pure of it; doctor_proxy_report is in
  * cli/doctor/doctor_parts.
  */
-#ifndef CLI_DOCTOR_DOCTOR_PROXY_H
-#define CLI_DOCTOR_DOCTOR_PROXY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends,
 void doctor_proxy_judge_mode(const struct doctor_expects *e, const struct inspect_backend *b, struct doctor_section *s);
 void doctor_proxy_judge_checks(const struct doctor_expects *e, enum doctor_sends sends, const struct inspect_backend *b,
                                struct doctor_section *s);
-
-#endif

@@ -18,8 +18,7 @@
  *     fixes    [object], each a way to fix it: how (string), lines ([string], to be copied as they are), also (bool: to
  *              be done together with the one before; otherwise instead of it)
  */
-#ifndef CLI_DOCTOR_DOCTOR_REPORT_H
-#define CLI_DOCTOR_DOCTOR_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ int doctor_status(const struct doctor_report *r);
 
 void doctor_print(const struct doctor_report *r, struct page *p);
 void doctor_print_json(const struct doctor_report *r, struct buf *out);
-
-#endif

@@ -2,8 +2,7 @@
  * The permissions that the settings need, each asked for by SelfSubjectAccessReview, what a missing one means, and how
  * to grant it. Pure.
  */
-#ifndef CLI_DOCTOR_DOCTOR_RIGHTS_H
-#define CLI_DOCTOR_DOCTOR_RIGHTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ bool doctor_rights_denied(const struct doctor_rights *r, enum doctor_need need);
 /* A check for each right. user: as the API server names it; NULL: not known. */
 void doctor_rights_report(const struct doctor_rights *r, const struct settings *settings, const char *user,
                           struct doctor_section *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* Counts of nodes and endpoints instead of thousands of lines. Pure; the checks of a Service, which show them, are in
  * cli/doctor/doctor_parts. */
-#ifndef CLI_DOCTOR_DOCTOR_SERVICE_H
-#define CLI_DOCTOR_DOCTOR_SERVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void doctor_count_endpoints(const struct object_caches *caches, struct doctor_en
 void doctor_group_add(struct doctor_group *groups, const char *reason, const char *name);
 /* "n1, n2: REASON", all of them, "; " between; the groups are empty after. Allocates. */
 char *doctor_groups_text(struct doctor_group *groups) must_check;
-
-#endif

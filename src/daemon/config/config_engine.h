@@ -3,8 +3,7 @@
  * about it. The source is read by every replica; the configuration is there while this one leads. Without a CONFIG_SOURCE there is no
  * source, no configuration, and nothing is reported.
  */
-#ifndef DAEMON_CONFIG_CONFIG_ENGINE_H
-#define DAEMON_CONFIG_CONFIG_ENGINE_H
+#pragma once
 
 #include "configuration/keep.h"
 #include "daemon/daemon.h"
@@ -68,5 +67,3 @@ const struct load_balancers *config_engine_load_balancers(const struct config_en
 const struct config_source *config_engine_source(const struct config_engine *e);
 /* The folder that is written to (STATE_DIR); -1: none. */
 int config_engine_state_fd(const struct config_engine *e);
-
-#endif

@@ -8,8 +8,7 @@
  * where CONFIG_SOURCE is set, apart from the daemon's own (report/telemetry): its users have alerts and dashboards on them. Of several
  * HAProxies, counters count each.
  */
-#ifndef DAEMON_CONFIG_REPORT_H
-#define DAEMON_CONFIG_REPORT_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -28,5 +27,3 @@ void config_report_source_changed(struct config_report *r);
 void config_report_certificate(void *report, const char *peer, const char *which, int64_t not_after_s);
 /* This replica leads no longer: another one writes, and has what is to be said of the document. */
 void config_report_stop(struct config_report *r);
-
-#endif

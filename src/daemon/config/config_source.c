@@ -17,8 +17,6 @@
 #include "daemon/template/template_source.h"
 #include "haproxy/storage_files.h"
 #include "haproxy/storage_known.h"
-#include "kube/client.h"
-#include "kube/resource.h"
 #include "settings/settings.h"
 
 #define KEYS_SHOWN 8

@@ -3,8 +3,7 @@
  * a struct source_ops. What it gave last is kept, so that a new leader gets it at once; while it has nothing that can be used, the last
  * good document stays.
  */
-#ifndef DAEMON_CONFIG_SOURCE_H
-#define DAEMON_CONFIG_SOURCE_H
+#pragma once
 
 #include "configuration/document.h"
 #include "daemon/daemon.h"
@@ -73,5 +72,3 @@ const void *config_source_as(const struct config_source *s, const struct source_
 const struct secret_object *config_source_object(const struct config_source *s);
 bool config_source_has(const struct config_source *s); /* a document */
 bool config_source_ready(const struct config_source *s, struct checks *checks);
-
-#endif

@@ -4,8 +4,7 @@
  * "validate", "apply", "reload" and "verify" (docs/traces.md). What happened comes from the source and as the events of
  * configuration/event.h; nothing is decided here.
  */
-#ifndef DAEMON_CONFIG_CONFIG_TRACE_H
-#define DAEMON_CONFIG_CONFIG_TRACE_H
+#pragma once
 
 #include "daemon/daemon.h"
 struct config_trace;
@@ -40,5 +39,3 @@ void config_trace_refused(struct config_trace *t, const struct error *err);
 void config_trace_take(struct config_trace *t, const struct configuration_event *e);
 /* This replica leads no longer, or ends. */
 void config_trace_stop(struct config_trace *t);
-
-#endif

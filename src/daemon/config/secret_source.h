@@ -1,7 +1,6 @@
 /* One Secret, or a ConfigMap, which is read as one: watched by its name, so that rights by resourceNames are enough. And what a TLS
  * Secret has, as HAProxy reads a certificate: its chain, then the key. */
-#ifndef DAEMON_SECRET_SOURCE_H
-#define DAEMON_SECRET_SOURCE_H
+#pragma once
 
 #include "daemon/daemon.h"
 #include "daemon/source.h"
@@ -49,5 +48,3 @@ const struct secret_value *secret_value_of(const struct secret_object *o, const 
  * known: as of storage_files_add_known. ERROR_INVALID: why it is none, "it has no key tls.key". */
 int secret_certificate_add(const struct secret_object *o, const char *name, struct storage_known *known,
                            struct storage_files *files, struct error *err) must_check;
-
-#endif

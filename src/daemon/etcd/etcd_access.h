@@ -1,6 +1,5 @@
 /* The etcd of ETCD_ENDPOINTS, as the settings say how to reach it: its client, and the files of its TLS and password followed. */
-#ifndef DAEMON_ETCD_ETCD_ACCESS_H
-#define DAEMON_ETCD_ETCD_ACCESS_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -19,5 +18,3 @@ const struct tls_files *etcd_access_files(const struct etcd_access *a); /* NULL:
 char *etcd_key(const struct settings *settings, const char *below, const char *name) must_check;
 /* ETCD_NAME, or the host's. Allocates. */
 char *etcd_own_name(const struct settings *settings) must_check;
-
-#endif

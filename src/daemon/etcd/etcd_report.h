@@ -3,8 +3,7 @@
  * PATH/status/NAME (configuration/load_balancer). The key is under a lease of LEASE_S seconds, so that one that is gone is seen to
  * be. It says nothing twice, and waits for nothing: etcd that is away costs HAProxy nothing.
  */
-#ifndef DAEMON_ETCD_ETCD_REPORT_H
-#define DAEMON_ETCD_ETCD_REPORT_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -24,5 +23,3 @@ void etcd_report_free(struct etcd_report *r);
 void etcd_report_lead(struct etcd_report *r, const struct configuration *c);
 /* Something happened: what there is to say is said soon. v: what became of what the source has; NULL: nothing is known. Copied. */
 void etcd_report_poke(struct etcd_report *r, const struct culprits_verdict *v);
-
-#endif

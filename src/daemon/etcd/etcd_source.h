@@ -4,8 +4,7 @@
  * incomplete changes nothing. An older producer's value, with neither manifest nor versions, is taken as it is. What is only to be
  * checked (PATH/versions/trial) is taken as long as it lies there, and is newer than that.
  */
-#ifndef DAEMON_ETCD_ETCD_SOURCE_H
-#define DAEMON_ETCD_ETCD_SOURCE_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -28,5 +27,3 @@ extern const struct source_ops etcd_source_ops; /* of a struct etcd_source */
 const char *etcd_source_problem(const struct etcd_source *s); /* why what lies there cannot be used; NULL: it can */
 bool etcd_source_trial(const struct etcd_source *s);       /* what was made last, or is being, is only to be checked */
 uint64_t etcd_source_version(const struct etcd_source *s); /* of the manifest that was taken last; 0: it had none */
-
-#endif

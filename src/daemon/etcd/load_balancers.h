@@ -1,6 +1,5 @@
 /* The load balancers that take what is published, as they say themselves (configuration/load_balancer): read once, then watched. */
-#ifndef DAEMON_ETCD_LOAD_BALANCERS_H
-#define DAEMON_ETCD_LOAD_BALANCERS_H
+#pragma once
 
 #include "configuration/load_balancer.h"
 #include "daemon/daemon.h"
@@ -30,5 +29,3 @@ enum load_balancer_state load_balancer_stands(const struct load_balancer *l, uin
 bool load_balancers_judge(const struct load_balancers *l, uint64_t version, const char *sha256, bool waits,
                           struct culprits_verdict *ret);
 void load_balancers_measure(const struct load_balancers *l, uint64_t version);
-
-#endif

@@ -5,8 +5,7 @@
  * that no manifest names are deleted behind it. It reads again with each RESYNC_PERIOD, and repairs. Of a document that is only to be
  * checked, its parts and its manifest at PATH/versions/trial are put; that goes with the next one that is none.
  */
-#ifndef DAEMON_ETCD_PUBLISHER_H
-#define DAEMON_ETCD_PUBLISHER_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -38,5 +37,3 @@ struct publisher_view {
     int64_t published_ms;            /* wall clock; 0: not known */
 };
 struct publisher_view publisher_view(const struct publisher *p);
-
-#endif

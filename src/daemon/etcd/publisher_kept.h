@@ -1,6 +1,5 @@
 /* What a publisher found below its path: parts, and the manifests of former versions; what of it nothing names any more. */
-#ifndef DAEMON_ETCD_PUBLISHER_KEPT_H
-#define DAEMON_ETCD_PUBLISHER_KEPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ uint64_t kept_next_version(const struct kept *k, uint64_t there, uint64_t last);
 size_t kept_compare(const struct kept *k, const struct published_manifest *m, struct etcd_compare *ret);
 /* Versions beyond the newest `keep`, which m is one of, and parts that none of those names. ret: KEPT_DELETES_MAX; borrows. */
 size_t kept_old(const struct kept *k, const struct published_manifest *m, unsigned keep, struct etcd_delete *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a HAProxy gets of annotated Services, and where the operator's own files listen. */
-#ifndef DAEMON_SERVICES_SERVICE_DOCUMENT_H
-#define DAEMON_SERVICES_SERVICE_DOCUMENT_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -40,5 +39,3 @@ bool service_binds_taken(const struct service_binds *b, const char *address, uin
 /* What is served, for /status, which host name and path goes where: {frontend_count, frontends}, as daemon/status/status.h has them; frontends with a route that is kept. It borrows nothing; to be freed by
  * json_free. */
 struct yyjson_mut_doc *service_report_new(const struct services_plan *p) must_check;
-
-#endif

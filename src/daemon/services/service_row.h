@@ -9,8 +9,7 @@
  *
  * Lines whose endpoints were not known (a guess: every node) are replaced by others without a loss.
  */
-#ifndef DAEMON_SERVICES_SERVICE_ROW_H
-#define DAEMON_SERVICES_SERVICE_ROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ void service_row_print(const struct service_row *r, const struct service_row_pri
  * desired they stay. Calls fn for each backend of `text` that has servers, by the lines that service_row_print makes; all other lines are
  * passed over. What fn gets is valid during the call. */
 void service_recall(const char *text, void (*fn)(void *arg, const struct service_servers *servers), void *arg);
-
-#endif

@@ -7,8 +7,7 @@
  * externalTrafficPolicy Local those with a usable endpoint, and a line that is `disabled` for each other one (PARK_NODES, true
  * here unless it is set).
  */
-#ifndef DAEMON_SERVICES_SERVICE_ROWS_H
-#define DAEMON_SERVICES_SERVICE_ROWS_H
+#pragma once
 
 #include "daemon/daemon.h"
 struct cache;
@@ -42,5 +41,3 @@ void service_rows_check(const struct service_rows *r, struct checks *checks); /*
 
 /* Adds lines for people: which servers the route's backend has since the last pass, and why not others. */
 void service_rows_explain(const struct service_rows *r, const struct service_route *route, struct buf *out);
-
-#endif

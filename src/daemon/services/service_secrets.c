@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "daemon/config/secret_source.h"
 #include "haproxy/storage_files.h"
-#include "kube/resource.h"
 #include "services/plan.h"
 #include "settings/settings.h"
 

@@ -7,8 +7,7 @@
  * watched, the others are read again from time to time. While one cannot be read, its certificate of before is used, where HAProxy's
  * files are on this machine.
  */
-#ifndef DAEMON_SERVICES_SERVICE_SECRETS_H
-#define DAEMON_SERVICES_SERVICE_SECRETS_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -65,5 +64,3 @@ int service_secrets_add_files(const struct service_secrets *s, const struct serv
                               struct storage_files *files) must_check;
 /* What the certificate of "namespace/name" is called: no two have the same, nor by a Data Plane API. Allocates. */
 char *service_secrets_file_name(const char *secret) must_check;
-
-#endif

@@ -22,7 +22,6 @@
 #include "haproxy/storage_files.h"
 #include "host/timer.h"
 #include "json/write.h"
-#include "kube/client.h"
 #include "kube/resource.h"
 #include "model/service_slices.h"
 #include "report/checks.h"

@@ -4,8 +4,7 @@
  * within 100 ms together. What is wrong with a Service is reported by the log, and by an Event on it from the replica that leads;
  * the rest goes on. Without any Service that is served what runs stays, unless ALLOW_EMPTY says otherwise.
  */
-#ifndef DAEMON_SERVICES_SERVICES_SOURCE_H
-#define DAEMON_SERVICES_SERVICES_SOURCE_H
+#pragma once
 
 #include "daemon/daemon.h"
 
@@ -46,5 +45,3 @@ struct services_view services_source_view(const struct services_source *s);
 
 /* Adds what came of each annotation of one of them, "namespace/name" (services/plan); false: it is none of them. */
 bool services_source_explain(const struct services_source *s, const char *name, struct buf *out);
-
-#endif

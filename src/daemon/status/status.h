@@ -86,8 +86,7 @@
  * together STATUS_LISTS_MAX of each sort; what drains, or is out for a reason that is not ordinary, comes first. Counts
  * are of all.
  */
-#ifndef DAEMON_STATUS_H
-#define DAEMON_STATUS_H
+#pragma once
 
 #include "base/buf.h"
 #include "daemon/daemon.h"
@@ -133,5 +132,3 @@ struct status_now {
 
 /* *ret_news_at: where what stays the same while nothing happens begins. */
 void status_print(const struct status *s, const struct status_now *now, struct buf *json, size_t *ret_news_at);
-
-#endif

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "report/checks.h"
 #include "base/str.h"
-#include "haproxy/dataplane/client.h"
 #include "json/write.h"
 #include "daemon/targets.h"
 #include "servers/desired/server_state.h"

@@ -1,6 +1,5 @@
 /* The parts of /status (daemon/status/status.h), for status.c: each puts its members into an object of the document. */
-#ifndef DAEMON_STATUS_PARTS_H
-#define DAEMON_STATUS_PARTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ uint64_t status_since_of(const struct status_since *s, const struct check *c);
 /* The oldest in that state; 0: none is. */
 uint64_t status_since_oldest(const struct status_since *s, enum check_state state);
 void status_since_fini(struct status_since *s); /* a zeroed one is allowed */
-
-#endif

@@ -12,8 +12,7 @@
  * A member is lost that was given to a render, and has vanished or is not ready any more. Lost endpoints are given as an EndpointSlice like that in which they
  * were seen last, other objects as they were.
  */
-#ifndef DAEMON_TEMPLATE_LOSSES_H
-#define DAEMON_TEMPLATE_LOSSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ struct losses_view {
 struct losses_view losses_view(const struct losses *l, size_t resource);
 /* Why removals of that resource are delayed; NULL: none is. Allocates. */
 char *losses_text(const struct losses *l, size_t resource) must_check;
-
-#endif

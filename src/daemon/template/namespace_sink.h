@@ -1,6 +1,5 @@
 /* An informer's sink for the objects of one namespace in a cache that holds those of others, too ("namespace/name"). */
-#ifndef DAEMON_TEMPLATE_NAMESPACE_SINK_H
-#define DAEMON_TEMPLATE_NAMESPACE_SINK_H
+#pragma once
 
 #include "base/compiler.h"
 #include "kube/informer.h"
@@ -12,5 +11,3 @@ struct namespace_sink;
 struct namespace_sink *namespace_sink_new(struct cache *to, const char *namespace) must_check;
 void namespace_sink_free(struct namespace_sink *s); /* NULL is allowed */
 struct informer_sink namespace_sink_of(struct namespace_sink *s) must_check;
-
-#endif

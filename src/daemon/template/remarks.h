@@ -1,7 +1,6 @@
 /* What a source of configurations says of objects (templates by warn and event; annotations that are wrong), reported once for as
  * long as it says it: a line of the log, and an Event on the object from the replica that leads. */
-#ifndef DAEMON_TEMPLATE_REMARKS_H
-#define DAEMON_TEMPLATE_REMARKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ size_t remarks_left_out(const struct remarks *r, const char *resource);
 
 /* Borrowed, until the next render. */
 const struct remark *remarks_at(const struct remarks *r, size_t i);
-
-#endif

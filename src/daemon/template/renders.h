@@ -1,6 +1,5 @@
 /* How renders went: how many, what the last one that gave something else changed, what the last failure was. */
-#ifndef DAEMON_TEMPLATE_RENDERS_H
-#define DAEMON_TEMPLATE_RENDERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ struct renders_view {
     const char *failure;                 /* then */
 };
 struct renders_view renders_view(const struct renders *r);
-
-#endif

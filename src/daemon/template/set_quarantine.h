@@ -3,8 +3,7 @@
  * that was served before it changed this keeps its last good form, in memory: its JSON text, and that of the objects that it names
  * which changed with it. Renders see it so as long as HAProxy refuses what it is now.
  */
-#ifndef DAEMON_TEMPLATE_SET_QUARANTINE_H
-#define DAEMON_TEMPLATE_SET_QUARANTINE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ bool set_quarantine_withholds(void *arg, const char *resource, const char *objec
 bool set_quarantine_holds(struct set_quarantine *s, const char *namespace);
 /* Adds a remark on each that is left out, or served as it was, as by warn() and event(). */
 void set_quarantine_remark(const struct set_quarantine *s, const struct template_set *watched, struct rendered *r);
-
-#endif

@@ -5,8 +5,7 @@
  * While one of the four is not known there is nothing; one that is gone or wrong is an error; a key that is wrong is left out,
  * reported by the log, and by an Event on its object from the replica that leads.
  */
-#ifndef DAEMON_TEMPLATE_SET_SOURCE_H
-#define DAEMON_TEMPLATE_SET_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ const char *set_source_hash(const struct set_source *s);
 /* As known now; NULL: there is none, or it is a folder. Borrowed until the loop goes on. */
 const struct secret_object *set_source_config_map(const struct set_source *s);
 bool set_source_ready(const struct set_source *s, struct checks *checks);
-
-#endif

@@ -31,7 +31,6 @@
 #include "services/owners.h"
 #include "settings/settings.h"
 #include "settings/table.h"
-#include "settings/types.h"
 #include "template/budget.h"
 #include "template/objects.h"
 #include "template/render.h"

@@ -4,8 +4,7 @@
  * last beginning; one that comes while a render is under way is rendered after it. The same output is given once. While the newest
  * set is wrong, or cannot be rendered, the last good one is rendered with the objects as they are then: endpoints go on.
  */
-#ifndef DAEMON_TEMPLATE_TEMPLATE_SOURCE_H
-#define DAEMON_TEMPLATE_TEMPLATE_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ struct template_view {
     const struct error *problem;   /* of the set or the last render; kind NONE: there is none */
 };
 struct template_view template_source_view(const struct template_source *s);
-
-#endif

@@ -4,8 +4,7 @@
  * pauses; templates see no object of it until then. What may not be watched (403) is waited for: nothing is rendered of a part. One
  * that comes with another namespace later is not.
  */
-#ifndef DAEMON_TEMPLATE_WATCHES_H
-#define DAEMON_TEMPLATE_WATCHES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ struct watch_view {
 };
 size_t watches_count(const struct watches *w);
 void watches_view(const struct watches *w, size_t i, struct watch_view *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * formats"), in whatever section. Names of hosts, environment variables, file descriptors and sockets that are files are no
  * addresses that are known from the text. Pure.
  */
-#ifndef HAPROXY_CFG_BINDS_H
-#define HAPROXY_CFG_BINDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void cfg_binds_read(struct cfg_binds *b, const char *text, size_t len);
 /* The first one of the same address and port: "*", "::" and "0.0.0.0" are one address, an address among them is another one.
  * NULL: none. address: "*" or an IP literal. */
 const struct cfg_bind *cfg_binds_find(const struct cfg_binds *b, const char *address, uint16_t port);
-
-#endif

@@ -2,8 +2,7 @@
  * The text of a haproxy.cfg and what it parses to: immutable, shared by counted references, parsed once, by the part that
  * asks first. A file may have 16 MiB, and several parts of the daemon read the same one.
  */
-#ifndef HAPROXY_CFG_CONTENT_H
-#define HAPROXY_CFG_CONTENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ static inline void cfg_content_unref_ptr(struct cfg_content **c)
 {
     cfg_content_unref(*c);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * are the same byte for byte, and no conditional and no environment variable decides what the backend is. All else takes
  * a reload.
  */
-#ifndef HAPROXY_CFG_DIFFERENCE_H
-#define HAPROXY_CFG_DIFFERENCE_H
+#pragma once
 
 #include "base/compiler.h"
 #include "haproxy/cfg/file.h"
@@ -75,5 +74,3 @@ struct cfg_file_managed {
  * a secret. */
 char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after,
                        const struct cfg_file_managed *ours) must_check;
-
-#endif

@@ -2,8 +2,7 @@
  * A haproxy.cfg printed, as it stands or with some of its lines edited. What no edit is for is the same byte for byte:
  * blanks, comments, quotes, ends of lines. Pure.
  */
-#ifndef HAPROXY_CFG_EDIT_H
-#define HAPROXY_CFG_EDIT_H
+#pragma once
 
 #include "base/buf.h"
 #include "haproxy/cfg/file.h"
@@ -40,5 +39,3 @@ unsigned cfg_edits_line(const struct cfg_edits *e, struct cfg_edits_back *back, 
 /* Adds the text to out. edits NULL: none. end NULL: each line keeps its own; otherwise all have that one, the last one,
  * too. Where the last line of the file has no end, and one is inserted behind it, "\n" stands between them. */
 void cfg_file_print(const struct cfg_file *f, const struct cfg_edits *edits, const char *end, struct buf *out);
-
-#endif

@@ -3,8 +3,7 @@
  * within a kind, where the order matters, as in the file. Comments, white space, quotes, the order of sections and of
  * lines of different kinds say nothing (HAProxy's configuration manual, 2.1). For haproxy/cfg/difference.
  */
-#ifndef HAPROXY_CFG_ENTRIES_H
-#define HAPROXY_CFG_ENTRIES_H
+#pragma once
 
 #include "haproxy/cfg/difference.h"
 
@@ -44,5 +43,3 @@ bool cfg_entry_is_header(const struct cfg_entry *e);
 
 /* The same tokens, but for blanks and the comment; behind a quote or a backslash, byte for byte. */
 bool cfg_entries_same_line(const struct cfg_file_line *a, const struct cfg_file_line *b);
-
-#endif

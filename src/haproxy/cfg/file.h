@@ -5,8 +5,7 @@
  * understand, or what HAProxy understands by its place, changes in meaning. Nothing is lost: the text itself stays, and
  * haproxy/cfg/edit prints it. Pure.
  */
-#ifndef HAPROXY_CFG_FILE_H
-#define HAPROXY_CFG_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ char *cfg_file_problem(const struct cfg_file *f) must_check;
 /* Proxies without `from` among several defaults sections: some Data Plane APIs write the `from` that keeps each under
  * its own, some do not, which only a preview shows. NULL: none. Allocates. */
 char *cfg_file_defaults_problem(const struct cfg_file *f) must_check;
-
-#endif

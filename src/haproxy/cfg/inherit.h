@@ -2,8 +2,7 @@
  * What the default-server lines that reach a backend say of its servers' state: those of the `defaults` section that it
  * is from, and its own (HAProxy configuration manual, 4.1 "default-server", "defaults").
  */
-#ifndef HAPROXY_CFG_INHERIT_H
-#define HAPROXY_CFG_INHERIT_H
+#pragma once
 
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/words.h"
@@ -18,5 +17,3 @@ unsigned cfg_state_file_line(const struct cfg_file *f, const char *backend);
 
 /* What the servers of b are by all the default-server lines that reach `own`, its section (NULL: none). */
 void cfg_inherit_apply(const struct cfg_file_section *own, struct backend *b);
-
-#endif

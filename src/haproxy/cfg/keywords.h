@@ -2,8 +2,7 @@
  * The keywords of `server` and `default-server` lines that a Data Plane API v3 may know (3.0 to 3.4; HAProxy 2.4 to
  * 3.2 and a few of 3.3), with the name and form of the field that shows each. For haproxy/cfg/servers only.
  */
-#ifndef HAPROXY_CFG_KEYWORDS_H
-#define HAPROXY_CFG_KEYWORDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ bool cfg_keyword_takes_argument(const struct cfg_keyword *k);
 
 /* NULL: not known. */
 const struct cfg_keyword *cfg_keyword_find(const char *word);
-
-#endif

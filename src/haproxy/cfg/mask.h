@@ -5,8 +5,7 @@
  * environment, arguments of Lua and of programs, keys within converters, credentials in URLs (HAProxy's configuration
  * manual). A word that may be one is a secret. Pure.
  */
-#ifndef HAPROXY_CFG_MASK_H
-#define HAPROXY_CFG_MASK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ void cfg_mask_line(const char *line, size_t len, size_t max_bytes, struct buf *o
 
 /* What HAProxy, or another who has read text, says of it: it may quote words. Allocates. */
 char *cfg_mask_message(const char *message, const char *text) must_check;
-
-#endif

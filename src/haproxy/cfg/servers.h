@@ -3,8 +3,7 @@
  * show or would damage with a write: HAProxy configuration manual, section 2 (quoting, comments, continuation) and
  * 5.2. The models' names and forms of the server keywords are those that HAProxy 2.4 to 3.2 knows. Pure.
  */
-#ifndef HAPROXY_CFG_SERVERS_H
-#define HAPROXY_CFG_SERVERS_H
+#pragma once
 
 #include <yyjson.h>
 
@@ -33,5 +32,3 @@ char *cfg_server_problem(const struct cfg_line *l, yyjson_val *obj) must_check;
 
 /* The keywords from word `first` on; obj NULL: only whether they are known at all. values: compare those too. */
 char *cfg_keywords_problem(const struct cfg_line *l, size_t first, yyjson_val *obj, bool values) must_check;
-
-#endif

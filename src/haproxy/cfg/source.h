@@ -6,8 +6,7 @@
  * No error: CRLF (the API drops the CR, HAProxy ends a line at it) and no newline at the end (HAProxy refuses a file
  * without): what is sent ends each line with "\n", the last one, too.
  */
-#ifndef HAPROXY_CFG_SOURCE_H
-#define HAPROXY_CFG_SOURCE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -31,5 +30,3 @@ bool cfg_source_is_as_sent(const struct cfg_file *f);
  * each proxy its `from` (HAProxy's configuration manual, 4 "Proxies"): in the lines of their headers alone, so that line
  * numbers stay those of the user's file. f comes from cfg_source_init. */
 void cfg_source_print(const struct cfg_file *f, struct buf *out);
-
-#endif

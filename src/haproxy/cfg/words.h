@@ -2,8 +2,7 @@
  * One line of haproxy.cfg as words, by the rules of HAProxy's configuration manual, section 2.2: white space
  * separates, '#' begins a comment, "" and '' quote, a backslash escapes. For haproxy/cfg/servers only.
  */
-#ifndef HAPROXY_CFG_WORDS_H
-#define HAPROXY_CFG_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ bool cfg_line_has_variable(const struct cfg_line *l);
 const char *cfg_word(const struct cfg_line *l, size_t i);
 
 bool cfg_is_among(const char *word, const char *const *words, size_t count);
-
-#endif

@@ -2,8 +2,7 @@
  * What a Data Plane API reports about itself and its HAProxy, for `doctor`. Nothing is decided by it. Strings are
  * owned, NULL: unknown.
  */
-#ifndef HAPROXY_DATAPLANE_ABOUT_H
-#define HAPROXY_DATAPLANE_ABOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ struct about_global {
     bool admin_socket;  /* one of them is of level admin */
 };
 int about_read_global(const char *json, size_t len, struct about_global *ret, struct error *err) must_check;
-
-#endif

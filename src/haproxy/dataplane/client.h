@@ -2,8 +2,7 @@
  * One HAProxy Data Plane API v3: where it is, credentials that are read again when they change, one connection that is
  * kept. Knows paths, not what they mean.
  */
-#ifndef HAPROXY_DATAPLANE_CLIENT_H
-#define HAPROXY_DATAPLANE_CLIENT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -120,5 +119,3 @@ const char *dataplane_client_url(const struct dataplane_client *c);
 const char *dataplane_client_user(const struct dataplane_client *c);
 /* Of that login, never to be shown; NULL: there is no login, or it could not be read. */
 const char *dataplane_client_password(const struct dataplane_client *c);
-
-#endif

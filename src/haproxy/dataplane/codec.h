@@ -2,8 +2,7 @@
  * JSON of the Data Plane API v3 <-> haproxy/backend. Fields that this daemon does not know are carried along untouched.
  * Errors name the object and the field (ERROR_INVALID).
  */
-#ifndef HAPROXY_DATAPLANE_CODEC_H
-#define HAPROXY_DATAPLANE_CODEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ int codec_get_switch(struct yyjson_val *obj, const char *key, bool *ret, struct 
 
 /* {"code","message"}: the message, or the start of whatever it is, made safe for a log line. max: 8 at least. */
 void codec_error_message(const char *body, size_t len, char *ret, size_t max);
-
-#endif

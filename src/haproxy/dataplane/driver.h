@@ -1,6 +1,5 @@
 /* The way to a HAProxy by its Data Plane API v3, for haproxy/driver. */
-#ifndef HAPROXY_DATAPLANE_DRIVER_H
-#define HAPROXY_DATAPLANE_DRIVER_H
+#pragma once
 
 #include "haproxy/driver.h"
 
@@ -11,5 +10,3 @@ struct event_base;
  * HAProxy is neither read nor written to, all goes by transactions. */
 struct driver *dataplane_driver_new(struct event_base *base, struct dataplane_client *client,
                                     struct dataplane_client *runtime) must_check;
-
-#endif

@@ -1,8 +1,7 @@
 /* The inside of haproxy/dataplane/driver, for its own files: driver.c (reading, reloads, commands), driver_write.c
  * (transactions, runtime updates), driver_file.c (the whole file, and those beside it), driver_served.c (what HAProxy
  * serves). */
-#ifndef HAPROXY_DATAPLANE_DRIVER_INTERNAL_H
-#define HAPROXY_DATAPLANE_DRIVER_INTERNAL_H
+#pragma once
 
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/driver.h"
@@ -72,5 +71,3 @@ int dataplane_driver_foresee(const struct driver *d, const struct cfg_file *to, 
                              struct buf *ret, struct error *err) must_check;
 void dataplane_driver_replace(struct driver *d, int64_t version, const struct replacement_request *request);
 void dataplane_driver_store(struct driver *d, const struct storage_request *request);
-
-#endif

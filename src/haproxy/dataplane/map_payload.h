@@ -4,8 +4,7 @@
  * are more than 8,192 bytes; fewer are appended to what is there. And of the blocks of 8,192 bytes that it cuts them into it may lose
  * a line or send one twice. Both are foreseen here, and such a map takes a reload. Pure.
  */
-#ifndef HAPROXY_DATAPLANE_MAP_PAYLOAD_H
-#define HAPROXY_DATAPLANE_MAP_PAYLOAD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ int map_payload_print(const struct map_entries *entries, struct buf *ret, struct
 /* For its tests: the lines as they arrive, each by its index, where the API is given lines of these lengths. The number of
  * them, at most max of which are in ret; 0: they would be appended. */
 size_t map_payload_arrives(const size_t *lengths, size_t count, size_t *ret, size_t max);
-
-#endif

@@ -2,8 +2,7 @@
  * The machine that asks a Data Plane API whether HAProxy runs changes of servers as it was commanded: one GET for each backend,
  * compared by drift_of_changes, as (state, event) -> action over plain structs. It sends nothing itself.
  */
-#ifndef HAPROXY_DATAPLANE_READ_BACK_H
-#define HAPROXY_DATAPLANE_READ_BACK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ void read_back_fini(struct read_back *r); /* a zeroed one is allowed */
 /* There is one at least. */
 struct transaction_action read_back_start(struct read_back *r, const struct changes *changes);
 struct transaction_action read_back_answer(struct read_back *r, const struct dataplane_answer *a);
-
-#endif

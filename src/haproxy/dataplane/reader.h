@@ -11,8 +11,7 @@
  * Who writes in between makes the configuration be read again, and of what runs only what belongs to backends that are
  * others by then; but only so often: then what was read is `outdated`, and no less complete.
  */
-#ifndef HAPROXY_DATAPLANE_READER_H
-#define HAPROXY_DATAPLANE_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ void reader_fini(struct reader *o);
 void reader_start(struct reader *o, struct readout *to); /* which is borrowed until the end */
 /* What is under way by itself or by connections of its own; the client's is its owner's to cancel. */
 void reader_cancel(struct reader *o);
-
-#endif

@@ -11,8 +11,7 @@
  * it loads the file (replacement_told).
  * It sends nothing itself (haproxy/dataplane/driver does).
  */
-#ifndef HAPROXY_DATAPLANE_REPLACEMENT_H
-#define HAPROXY_DATAPLANE_REPLACEMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ bool replacement_is_unloaded(const char *head, size_t len, int64_t version);
 bool replacement_told(const char *head, size_t len, int64_t version, struct changes *ret);
 /* problem: what of the file means something else than what was sent; NULL: nothing. */
 struct transaction_action replacement_judged(struct replacement *r, const char *problem);
-
-#endif

@@ -2,8 +2,7 @@
  * The machine of one write without a reload: PUT server?version= -> the running HAProxy read back and compared, as
  * (state, event) -> action over plain structs. It sends nothing itself (haproxy/dataplane/driver does).
  */
-#ifndef HAPROXY_DATAPLANE_RUNTIME_UPDATE_H
-#define HAPROXY_DATAPLANE_RUNTIME_UPDATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ char *runtime_command_path(const char *backend, const char *server) must_check;
  * ERROR_GONE: not there (or, with HAProxy 2.6 behind a master socket, not to be seen; Data Plane API 3.0 answers both
  * with 500: ERROR_RETRY); ERROR_INVALID: it was not applied. */
 int runtime_command_answer(const struct dataplane_answer *a, enum runtime_admin wanted, struct error *err) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * X-Runtime-Actions ("SetServerAddr be n1 10.0.0.1 80;SetServerState be n1 maint"). It can change servers that run, and
  * bring none. Pure.
  */
-#ifndef HAPROXY_DATAPLANE_SERVER_ACTIONS_H
-#define HAPROXY_DATAPLANE_SERVER_ACTIONS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@
 int server_actions_print(const struct changes *changes, struct buf *ret, struct error *err) must_check;
 /* The way back: ret is what they change. -1: it is something else; ret is unchanged. */
 int server_actions_read(const char *text, size_t len, struct changes *ret) must_check;
-
-#endif

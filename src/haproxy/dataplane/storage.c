@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "haproxy/storage_foresight.h"

@@ -3,8 +3,7 @@
  * skip_reload but what the API is to change in HAProxy instead of a reload. (state, event) -> action over plain structs; it
  * sends nothing itself (haproxy/dataplane/driver does).
  */
-#ifndef HAPROXY_DATAPLANE_STORAGE_H
-#define HAPROXY_DATAPLANE_STORAGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void storage_fini(struct storage *s);
 
 struct storage_action storage_start(struct storage *s, const struct storage_request *request);
 struct storage_action storage_answer(struct storage *s, const struct dataplane_answer *a);
-
-#endif

@@ -3,8 +3,7 @@
  * back: all entries of a map (haproxy/dataplane/map_payload), or, from 3.2 on, a certificate with its key. Only what HAProxy
  * has loaded under the path that the API stores it by. (state, event) -> action over plain structs; it sends nothing itself.
  */
-#ifndef HAPROXY_DATAPLANE_STORAGE_RUN_H
-#define HAPROXY_DATAPLANE_STORAGE_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ int storage_run_check(struct storage_run *r, const struct storage_file *f, struc
 struct storage_action storage_run_start(struct storage_run *r, const struct storage_file *f, bool asks);
 void storage_run_print(const struct storage_file *f, struct buf *ret); /* the request that changes it, a line */
 struct storage_action storage_run_answer(struct storage_run *r, const struct dataplane_answer *a);
-
-#endif

@@ -9,8 +9,7 @@
  * Whatever goes wrong, an open transaction is deleted before the machine finishes (when the API can be reached), and
  * the result says what to do next.
  */
-#ifndef HAPROXY_DATAPLANE_TRANSACTION_H
-#define HAPROXY_DATAPLANE_TRANSACTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,5 +113,3 @@ struct transaction_action transaction_answer(struct transaction *t, const struct
 void transaction_abort(struct transaction *t);
 
 void transaction_steps_free(struct transaction_step *steps, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Changes of haproxy.cfg as the requests of a transaction. Pure. */
-#ifndef HAPROXY_DATAPLANE_TRANSACTION_STEPS_H
-#define HAPROXY_DATAPLANE_TRANSACTION_STEPS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
  * transaction so. -1: the list is as it was. */
 int transaction_steps_add(const struct change *changes, size_t change_count, struct transaction_step **steps,
                           size_t *count, struct error *err) must_check;
-
-#endif

@@ -1,6 +1,5 @@
 /* What an answer of a Data Plane API means for a write. Pure. */
-#ifndef HAPROXY_DATAPLANE_TRANSACTION_VERDICT_H
-#define HAPROXY_DATAPLANE_TRANSACTION_VERDICT_H
+#pragma once
 
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/transaction.h"
@@ -21,5 +20,3 @@ const char *transaction_wrong_answer(const struct dataplane_answer *a);
 
 /* Fills err. but: what is wrong with an answer whose status is fine; NULL otherwise. */
 void transaction_explain(struct error *err, const struct dataplane_answer *a, const char *doing, const char *but);
-
-#endif

@@ -4,8 +4,7 @@
  * that goes is named elsewhere. Of who comes HAProxy
  * has said all that the check could say, once it took it by a command; of who goes there is nothing to be said. Pure.
  */
-#ifndef HAPROXY_LOCAL_ALIKE_H
-#define HAPROXY_LOCAL_ALIKE_H
+#pragma once
 
 #include "base/compiler.h"
 #include "haproxy/cfg/file.h"
@@ -15,5 +14,3 @@
 
 /* changes: all that differs. Both files are all that HAProxy reads. false: or it is not certain. */
 bool local_alike(const struct cfg_file *from, const struct cfg_file *to, const struct changes *changes) must_check;
-
-#endif

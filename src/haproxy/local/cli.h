@@ -2,8 +2,7 @@
  * What HAProxy answers on its sockets, 2.6 to 3.4, as far as it is decided by: `show servers state`, `show proc`, `show
  * info`, `reload` and the commands that change a server. Pure. Columns and rows that are not known are skipped.
  */
-#ifndef HAPROXY_LOCAL_CLI_H
-#define HAPROXY_LOCAL_CLI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ int cli_read_done(const char *answer, struct error *err) must_check;
 
 /* What it says, as it may be shown: its first line. -1. */
 int cli_refuse(struct error *err, enum error_kind kind, const char *answer);
-
-#endif

@@ -2,8 +2,7 @@
  * What HAProxy, 2.6 to 3.4, answers on its stats socket about the files that it has loaded (management guide, 9.3): which
  * there are, and what is in a map or a certificate. Pure.
  */
-#ifndef HAPROXY_LOCAL_CLI_FILES_H
-#define HAPROXY_LOCAL_CLI_FILES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -39,5 +38,3 @@ int cli_read_certificate_committed(const char *answer, struct error *err) must_c
 
 /* `show ssl cert NAME`. */
 int cli_read_certificate(const char *answer, struct pem_identity *ret, struct error *err) must_check;
-
-#endif

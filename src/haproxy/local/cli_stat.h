@@ -1,6 +1,5 @@
 /* What HAProxy answers to `show stat`, 2.6 to 3.4, as far as it is decided by. Pure. */
-#ifndef HAPROXY_LOCAL_CLI_STAT_H
-#define HAPROXY_LOCAL_CLI_STAT_H
+#pragma once
 
 #include "base/compiler.h"
 #include "base/error.h"
@@ -14,5 +13,3 @@
 
 /* Adds the proxies, and the servers that are down, to s, and sorts them. ERROR_INVALID: no such answer. */
 int cli_stat_read(struct served *s, const char *answer, struct error *err) must_check;
-
-#endif

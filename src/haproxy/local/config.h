@@ -3,8 +3,7 @@
  * that haproxy/dataplane/codec fills from JSON (HAProxy configuration manual, 4.2 "balance", "default-server", "option
  * httpchk", "server", "server-template", and 5.2). Pure.
  */
-#ifndef HAPROXY_LOCAL_CONFIG_H
-#define HAPROXY_LOCAL_CONFIG_H
+#pragma once
 
 #include "base/error.h"
 #include "haproxy/backend.h"
@@ -66,5 +65,3 @@ void local_config_split_address(const char *text, const char **ret_address, uint
 
 /* The kinds of check that `option` names, one of which a backend has; ends with NULL. */
 extern const char *const local_config_checks[];
-
-#endif

@@ -2,8 +2,7 @@
  * Changes of a backend as edits of haproxy.cfg in place: only the words of managed server lines that are to be others, and
  * the backend's lines that the settings ask for, are written; every other byte stays. Pure.
  */
-#ifndef HAPROXY_LOCAL_CONFIG_EDIT_H
-#define HAPROXY_LOCAL_CONFIG_EDIT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@
  * ERROR_INVALID: a line that is to be changed is not there; ret has to be freed all the same. */
 int local_config_edit(const struct cfg_file *f, const struct change *changes, size_t count, struct cfg_edits *ret,
                       struct error *err) must_check;
-
-#endif

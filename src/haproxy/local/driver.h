@@ -6,8 +6,7 @@
  * loads it; how it ended is answered by the master, or, where that says nothing (HAProxy 2.6, a signal, a command), by the
  * worker that runs afterwards.
  */
-#ifndef HAPROXY_LOCAL_DRIVER_H
-#define HAPROXY_LOCAL_DRIVER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ struct local_driver_options {
 };
 
 struct driver *local_driver_new(struct event_base *base, const struct local_driver_options *options) must_check;
-
-#endif

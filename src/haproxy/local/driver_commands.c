@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/cfg/words.h"
 #include "haproxy/local/config.h"
 #include "haproxy/local/driver_internal.h"
 

@@ -2,8 +2,7 @@
  * the file), driver_read.c (that, and what runs), driver_write.c (several changes, or all of the file, and whether they came
  * about), driver_commands.c (by the runtime), driver_update.c (one server), driver_store.c (what is beside the file),
  * driver_store_run.c (and runs), driver_reload.c, driver_served.c (what HAProxy serves). */
-#ifndef HAPROXY_LOCAL_DRIVER_INTERNAL_H
-#define HAPROXY_LOCAL_DRIVER_INTERNAL_H
+#pragma once
 
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/edit.h"
@@ -248,5 +247,3 @@ void local_driver_reload_init(struct local_driver *d, struct event_base *base);
 void local_driver_reload_fini(struct local_driver *d);
 void local_driver_reload(struct local_driver *d); /* begins another one */
 void local_driver_ask_reload(struct driver *base, struct reload *r);
-
-#endif

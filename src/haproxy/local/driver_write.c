@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "haproxy/cfg/mask.h"
 #include "haproxy/drift.h"

@@ -1,6 +1,5 @@
 /* Files that the helper reads and replaces, as a whole. What fails leaves nothing behind. */
-#ifndef HAPROXY_LOCAL_FILES_H
-#define HAPROXY_LOCAL_FILES_H
+#pragma once
 
 #include "base/buf.h"
 #include "haproxy/local/helper.h"
@@ -40,5 +39,3 @@ enum local_swap {
  * else are never deleted: should he be in the way of their way back, too, they stay beside, as "TEMPORARY.INODE". */
 enum local_swap local_file_swap(const struct local_place *p, const char *temporary,
                                 const struct local_identity *expected) must_check;
-
-#endif

@@ -17,8 +17,7 @@
  * Neither side trusts what the other one sends: lengths have caps, and a message that is not whole, or of no known kind,
  * ends the connection.
  */
-#ifndef HAPROXY_LOCAL_HELPER_H
-#define HAPROXY_LOCAL_HELPER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -178,5 +177,3 @@ struct local_request *local_read_folder_file(struct local_helper *h, unsigned fo
                                              local_answered *answered, void *arg) must_check;
 /* Its answer is not reported any more; what it asks for may be done all the same. Not from its own call. */
 void local_request_cancel(struct local_request *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the helper's own side share. */
-#ifndef HAPROXY_LOCAL_HELPER_INTERNAL_H
-#define HAPROXY_LOCAL_HELPER_INTERNAL_H
+#pragma once
 
 #include "base/buf.h"
 #include "haproxy/local/files.h"
@@ -61,5 +60,3 @@ void helper_config_release(struct helper_work *w);
 void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a);
 void helper_config_write(struct helper_work *w, const struct local_ask *a);
 int helper_config_lock(struct helper_work *w) must_check; /* -1: said in w */
-
-#endif

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "haproxy/local/files.h"
 #include "haproxy/local/helper_internal.h"
 #include "haproxy/local/message.h"

@@ -3,8 +3,7 @@
  * machine's own, for it is one machine. Pure; what is read is checked byte for byte, for the other side may be an
  * attacker's by now.
  */
-#ifndef HAPROXY_LOCAL_MESSAGE_H
-#define HAPROXY_LOCAL_MESSAGE_H
+#pragma once
 
 #include "base/buf.h"
 #include "haproxy/local/helper.h"
@@ -49,5 +48,3 @@ int local_message_get_answer(const char *bytes, size_t len, struct local_answer 
 
 /* A name that may stand in a folder: see local_put_file. */
 bool local_message_name_fits(const char *name);
-
-#endif

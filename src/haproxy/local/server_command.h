@@ -3,8 +3,7 @@
  * server", "del server", "enable health", "set server"; 2.6 on). HAProxy applies no default-server to a server that is
  * added so: its words go with it. Pure.
  */
-#ifndef HAPROXY_LOCAL_SERVER_COMMAND_H
-#define HAPROXY_LOCAL_SERVER_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void server_commands_add_ready(struct server_commands *c, const struct server_co
 int server_commands_add(struct server_commands *c, struct local_lines *lines, const char *haproxy, bool elsewhere,
                         const struct change *change, struct error *err) must_check;
 void server_commands_order(struct server_commands *c); /* once all are there: those that come first */
-
-#endif

@@ -13,8 +13,7 @@
  * array or one of them no object) the object is skipped: a node that was eligible stays so, one that was not stays out,
  * and one that was never read gets no server. The same where a node's InternalIP cannot be read.
  */
-#ifndef KUBE_DECODE_DECODE_H
-#define KUBE_DECODE_DECODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ int kube_decode_list_meta_protobuf(const char *bytes, size_t len, struct kube_li
  * the status_* members filled; free with kube_event_fini. Never fails: what is no Status has code 0, reason "" and the
  * beginning of the text as its message. */
 void kube_decode_status(const char *body, size_t len, struct kube_event *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* For the decoders of resources: one object at a time, its fields, and what had to be left out of it. */
-#ifndef KUBE_DECODE_DECODE_FIELD_H
-#define KUBE_DECODE_DECODE_FIELD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ int field_port(yyjson_val *of, const char *key, uint16_t min, uint16_t *ret, str
 int field_switch(yyjson_val *of, const char *key, bool *ret, struct error *err) must_check;
 /* An IP literal that a packet can be sent to. family: AF_INET, AF_INET6, 0 for both. */
 int check_ip(const char *text, const char *what, int family, struct error *err) must_check;
-
-#endif

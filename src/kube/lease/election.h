@@ -5,8 +5,7 @@
  *
  * Time is that of CLOCK_BOOTTIME: no step of the wall clock and no suspended machine makes an old lease valid.
  */
-#ifndef KUBE_LEASE_ELECTION_H
-#define KUBE_LEASE_ELECTION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ void election_release(struct election *e, void (*done)(void *arg), void *arg);
 
 const char *election_holder(const struct election *e);  /* as last seen; "": no holder; NULL: not known yet */
 const char *election_problem(const struct election *e); /* why the Lease cannot be read or written; NULL: no trouble */
-
-#endif

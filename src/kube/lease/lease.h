@@ -2,8 +2,7 @@
  * A Lease (coordination.k8s.io/v1) as far as leader election needs it, in JSON, and in a watch also in protobuf. What else is in the object (labels,
  * annotations, owners, members of a newer API) belongs to others, and comes back unchanged in what is written.
  */
-#ifndef KUBE_LEASE_LEASE_H
-#define KUBE_LEASE_LEASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ char *lease_encode_new(const char *namespace, const char *name, const struct lea
 /* The body of a PUT: the object as it was read (a text that lease_decode took), with the members of l. NULL:
  * ERROR_INVALID. */
 char *lease_encode(const char *read_json, size_t len, const struct lease *l, struct error *err) must_check;
-
-#endif

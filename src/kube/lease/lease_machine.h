@@ -21,8 +21,7 @@
  *
  * What no Lease can prevent: a process that is stopped between asking lease_machine_may_act() and its write.
  */
-#ifndef KUBE_LEASE_LEASE_MACHINE_H
-#define KUBE_LEASE_LEASE_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -122,5 +121,3 @@ bool lease_machine_may_act(const struct lease_machine *l, uint64_t now_ms);
 bool lease_machine_may_clean_up(const struct lease_machine *l, uint64_t now_ms);
 
 bool lease_machine_is_held(const struct lease_machine *l); /* the record, as last seen */
-
-#endif

@@ -6,8 +6,7 @@
  *
  * What is inside an object is not parsed here.
  */
-#ifndef KUBE_PROTOBUF_FRAME_H
-#define KUBE_PROTOBUF_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ int proto_frame_feed(struct proto_frame *f, const char *bytes, size_t len,
 
 /* As frame_end. */
 int proto_frame_end(struct proto_frame *f, struct error *err) must_check;
-
-#endif

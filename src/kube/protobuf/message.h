@@ -5,8 +5,7 @@
  *
  * A scalar that Go leaves out of JSON where it is zero is left out here, too; `keeps_zero` marks the others.
  */
-#ifndef KUBE_PROTOBUF_MESSAGE_H
-#define KUBE_PROTOBUF_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ struct proto_watch_event {
 };
 
 int proto_watch_event_read(const void *bytes, size_t len, struct proto_watch_event *ret, struct error *err) must_check;
-
-#endif

@@ -3,8 +3,7 @@
  * did not set is an operator's: it is left alone, remembered, and set again where a reload forgot it, until the operator
  * ends it. Pure.
  */
-#ifndef SERVERS_CHANGE_ADMIN_STATES_H
-#define SERVERS_CHANGE_ADMIN_STATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ enum runtime_admin admin_state_now(const struct admin_state *mark, const struct 
 /* "n1 is in drain, n2 in maint": what operators have set and HAProxy shows, with at most ten of them; NULL: nothing. Of
  * lines in maintenance it is only remembered. Allocates. */
 char *admin_states_overrides(const struct admin_states *m, size_t *ret_count) must_check;
-
-#endif

@@ -24,8 +24,7 @@
  * A check port of the desired state is checked by HTTP: adv_check is to be "httpchk" whatever the rules say, and one
  * that does not say what to ask for gets GET /healthz. Without a check port it is what the rules say.
  */
-#ifndef SERVERS_CHANGE_DIFF_H
-#define SERVERS_CHANGE_DIFF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,5 +154,3 @@ void diff_lines_read(struct diff_lines *l, const struct backend *actual, const s
 void diff_lines_fini(struct diff_lines *l);
 /* A command can mean it: managed, and the only one of its name. */
 bool diff_line_is_own(const struct diff_line *l);
-
-#endif

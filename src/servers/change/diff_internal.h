@@ -1,6 +1,5 @@
 /* What the parts of servers/change/diff share. */
-#ifndef SERVERS_CHANGE_DIFF_INTERNAL_H
-#define SERVERS_CHANGE_DIFF_INTERNAL_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -43,5 +42,3 @@ bool diff_line_needs_transaction(const struct backend *actual, const struct back
 
 /* The port at which each managed server is checked by HTTP; 0: none. */
 uint16_t diff_check_port(const struct desired *desired, const struct diff_rules *rules);
-
-#endif

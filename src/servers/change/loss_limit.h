@@ -20,8 +20,7 @@
  * (a pause, a write that fails) is kept, counting for period_ms as others do. No more losses are kept than the file has
  * live lines, or had in the window.
  */
-#ifndef SERVERS_CHANGE_LOSS_LIMIT_H
-#define SERVERS_CHANGE_LOSS_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ void loss_limit_forget(struct loss_limit *b, bool (*returned)(const void *arg, c
 void loss_limit_suspend(struct loss_limit *b);
 
 void loss_limit_fini(struct loss_limit *b); /* leaves a new one */
-
-#endif

@@ -5,8 +5,7 @@
  * No name is of two clusters: nothing that fills a placeholder has a '_', and {cluster} is the only placeholder between
  * two of them (settings/values), so the '_' of a name say which part of it is the cluster's.
  */
-#ifndef SERVERS_CHANGE_OWNERSHIP_H
-#define SERVERS_CHANGE_OWNERSHIP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -51,5 +50,3 @@ bool diff_manages(const void *owner, const struct backend_server *line);
 bool diff_server_is_others(const struct backend_server *s, const struct diff_rules *rules);
 /* Whether one of those takes new connections: neither in maintenance nor drained, not DOWN. */
 bool diff_others_up(const struct backend *actual, const struct runtime *r, const struct diff_rules *rules);
-
-#endif

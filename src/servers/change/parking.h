@@ -5,8 +5,7 @@
  * Spares of the desired state (PARK_NODES) never go, neither count as parked nor grow old; they only leave less room
  * for further spares. While the desired state is empty it has none, and those of the refresh before stay.
  */
-#ifndef SERVERS_CHANGE_PARKING_H
-#define SERVERS_CHANGE_PARKING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void parking_recall(struct parking *p, const struct parking_memory *m); /* befor
 enum parking_verdict parking_verdict(const struct parking *p, const char *server);
 /* Why it goes: "it was parked for PARK_TTL". A constant; NULL: it stays. */
 const char *parking_reason(const struct parking *p, const char *server);
-
-#endif

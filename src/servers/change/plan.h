@@ -2,8 +2,7 @@
  * What to do next about one backend of one HAProxy, and which way it goes there: the daemon and `plan` decide here, by what
  * each of them knows. Pure.
  */
-#ifndef SERVERS_CHANGE_PLAN_H
-#define SERVERS_CHANGE_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ void backend_decision_plan(const struct backend_decision_input *in, struct plan 
 void backend_decision_route(const struct backend_decision_input *in, const struct plan *p, struct route *ret);
 /* What the running HAProxy alone was commanded of this one is to go into another backend's transaction. */
 bool backend_decision_joins(const struct backend_decision_input *in, enum plan_verdict verdict);
-
-#endif

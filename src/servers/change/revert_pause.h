@@ -2,8 +2,7 @@
  * A conflict: another writer reverts what the daemon wrote, which writes it again, a reload each time. Counts the
  * latest reverts and says when to pause. Pure.
  */
-#ifndef SERVERS_CHANGE_REVERT_PAUSE_H
-#define SERVERS_CHANGE_REVERT_PAUSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ struct revert_pause {
 bool revert_pause_count(struct revert_pause *p, uint64_t now_ms);
 bool revert_pause_holds(const struct revert_pause *p, uint64_t now_ms);
 void revert_pause_end(struct revert_pause *p); /* an operator asks to go on (SIGHUP) */
-
-#endif

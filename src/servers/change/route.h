@@ -8,8 +8,7 @@
  *                    weight, maintenance
  *   transaction      all else, with a reload
  */
-#ifndef SERVERS_CHANGE_ROUTE_H
-#define SERVERS_CHANGE_ROUTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ struct route {
  * either, though diff has something: that waits for a reload. */
 void route_choose(const struct route_input *in, struct route *ret);
 void route_fini(struct route *c); /* a zeroed one is allowed */
-
-#endif

@@ -24,8 +24,7 @@
  * Names: of two nodes whose names become one server's (desired_server_name), the usable one has it, then the first by
  * name.
  */
-#ifndef SERVERS_DESIRED_DESIRED_H
-#define SERVERS_DESIRED_DESIRED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -232,5 +231,3 @@ const char *desired_name_of_node(const struct desired *d, const char *node);
  * everything else becomes '_'. "" becomes "_". Allocates. */
 char *desired_server_name(const char *node_name) must_check;
 bool desired_is_server_name(const char *node_name); /* it is one as it stands */
-
-#endif

@@ -3,8 +3,7 @@
  * to a verdict for each place (desired_places, desired_decide), and the words for it (desired_text). What a run holds
  * points into the caches.
  */
-#ifndef SERVERS_DESIRED_DESIRED_INTERNAL_H
-#define SERVERS_DESIRED_DESIRED_INTERNAL_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/text_pool.h"
@@ -259,5 +258,3 @@ char *problem_empty(const struct run *r, const struct desired *d) must_check;
 bool run_counts_endpoints(const struct run *r);
 /* Settings that have no effect; NULL: none. Sets d->check_port. */
 char *run_notes(const struct run *r, struct desired *d) must_check;
-
-#endif

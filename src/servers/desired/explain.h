@@ -2,8 +2,7 @@
  * Why a node is in, draining or out, rule by rule: what servers/desired/desired decides, by the same code, step by
  * step. Pure.
  */
-#ifndef SERVERS_DESIRED_EXPLAIN_H
-#define SERVERS_DESIRED_EXPLAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ struct explanation {
  * states of in are ignored: a drain begins now. */
 int explain_node(const struct desired_input *in, const char *name, struct explanation *ret) must_check;
 void explanation_fini(struct explanation *e);
-
-#endif

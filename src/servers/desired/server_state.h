@@ -15,8 +15,7 @@
  * A pass sees each server once; what it does not see is gone. What was seen ENDING or LEAVING before it went, or was
  * excluded, was announced: the loss limit does not count it.
  */
-#ifndef SERVERS_DESIRED_SERVER_STATE_H
-#define SERVERS_DESIRED_SERVER_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,5 +80,3 @@ void server_states_recall(struct server_states *s, const struct server_memory *m
 uint64_t server_states_due_ms(const struct server_states *s);
 
 const char *server_state_name(enum server_state state); /* "live", "draining", "out" */
-
-#endif

@@ -8,8 +8,7 @@
  * endpoint is ready; where a place is new whose server could have the name of another. What time changes
  * (a drain, what is out) is checked each time.
  */
-#ifndef SERVERS_DESIRED_UPDATE_H
-#define SERVERS_DESIRED_UPDATE_H
+#pragma once
 
 #include "servers/desired/desired.h"
 
@@ -23,5 +22,3 @@ void desired_memory_free(struct desired_memory *m); /* NULL is allowed */
 const struct desired *desired_update(struct desired_memory *m, const struct desired_input *in) must_check;
 /* So often all was computed, since it is new; for tests. */
 size_t desired_memory_full(const struct desired_memory *m);
-
-#endif

@@ -2,8 +2,7 @@
  * How to reach the Kubernetes API: from a kubeconfig (clientcmd v1 Config) or from inside a pod. Of the plugins, exec
  * is taken over (kube/exec_plugin runs it), auth-provider is refused by name.
  */
-#ifndef SETTINGS_KUBECONFIG_KUBECONFIG_H
-#define SETTINGS_KUBECONFIG_KUBECONFIG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ bool kube_access_runs_plugin(const struct kube_access *a);
 
 struct kube_exec *kube_exec_copy(const struct kube_exec *e) must_check;
 void kube_exec_free(struct kube_exec *e); /* wipes; NULL is allowed */
-
-#endif

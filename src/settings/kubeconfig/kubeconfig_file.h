@@ -2,8 +2,7 @@
  * The files that KUBECONFIG lists, read as they are, and their entries found by the rule that the first file wins.
  * https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/#merging-kubeconfig-files
  */
-#ifndef SETTINGS_KUBECONFIG_KUBECONFIG_FILE_H
-#define SETTINGS_KUBECONFIG_KUBECONFIG_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ int kubeconfig_fail(const struct kubeconfig_object *o, const char *key, struct e
  * where it asks for the cluster. ERROR_FATAL. */
 int kubeconfig_exec(const struct kubeconfig_object *user, const struct kubeconfig_object *cluster,
                     struct kube_exec **ret, struct error *err) must_check;
-
-#endif

@@ -8,7 +8,6 @@
 #include "settings/secrets/credentials_file.h"
 #include "settings/url.h"
 #include "settings/table.h"
-#include "settings/types.h"
 
 #define BAD_LINES_SHOWN 5
 #define URL_EDITS_MAX 3

@@ -8,8 +8,7 @@
  * White space in front of the URL and behind it counts for nothing; what follows is the user name up to the first ':'
  * and then, to the end of the line, the password. Lines that are empty or begin with '#' are skipped.
  */
-#ifndef SETTINGS_SECRETS_CREDENTIALS_FILE_H
-#define SETTINGS_SECRETS_CREDENTIALS_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ const struct credentials_line *credentials_file_find(const struct credentials_fi
 
 /* Why text cannot be used as this part of credentials, or NULL. Never shows any of it. */
 const char *credentials_refuse(enum secret_part part, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * so the path is opened anew each time): the whole file, or a part of a line of it
  * (settings/secrets/credentials_file.h). A file that cannot be used keeps the old value in use.
  */
-#ifndef SETTINGS_SECRETS_SECRET_H
-#define SETTINGS_SECRETS_SECRET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ bool secret_is_set(const struct secret *s);
  * and the next call tries again. */
 int secret_refresh(struct secret *s, bool force, bool *ret_changed, struct error *err) must_check;
 void secret_fini(struct secret *s); /* wipes */
-
-#endif
