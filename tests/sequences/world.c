@@ -23,6 +23,7 @@ struct world *world;
 
 #define VIRTUAL_TIME world
 #include "../virtual_time.h"
+#include "../unit/api_about.h"
 
 /* The same stream is to be the same again. */
 ssize_t getrandom(void *ret, size_t bytes, unsigned flags)

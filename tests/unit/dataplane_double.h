@@ -16,6 +16,7 @@
 #pragma once
 
 #include "test.h"
+#include "api_about.h"
 
 #include "haproxy/dataplane/client.h"
 #include "daemon/targets.h"

@@ -17,6 +17,7 @@
 static void dataplane_driver_was_read(void *arg, const struct error *err)
 {
     struct driver *d = arg;
+    d->adds = dataplane_driver_of(d)->reader.adds;
     d->events->was_read(d->arg, err);
 }
 

@@ -101,8 +101,8 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
         driver_file_replaced(d);
     } else if (action.delay_ms > 0) {
         dataplane_driver_read_again(d, action, driver_file_perform);
-    } else if (action.body == NULL) {
-        dataplane_send(d->client, action.method, action.path, NULL, driver_file_on_answer, d);
+    } else if (action.body == NULL || r->state == REPLACEMENT_ADD) {
+        dataplane_send(d->client, action.method, action.path, action.body, driver_file_on_answer, d);
     } else {
         bool tells = r->state == REPLACEMENT_WRITE && r->actions.len > 0;
         dataplane_send_text(d->client, action.path, tells ? buf_str(&r->actions) : NULL, action.body, r->sends->text,
@@ -125,11 +125,17 @@ int dataplane_driver_foresee(const struct driver *base, const struct cfg_file *t
     const struct dataplane_driver *d = (const struct dataplane_driver *)(const void *)base;
     const char *why = driver_file_needs_reload(d);
     cleanup(buf_fini) struct buf actions = {0};
-    (void)to;
+    cleanup(server_adds_fini) struct server_adds adds = {0};
     if (why != NULL)
         return error_set(err, ERROR_INVALID, "%s", why);
-    if (server_actions_print(changes, &actions, err) != 0)
+    if (server_actions_print(changes, &actions, err) != 0 ||
+        server_adds_of(changes, to, d->reader.haproxy, &adds, err) != 0)
         return -1;
+    if (adds.unchecked != NULL)
+        return error_set(err, ERROR_INVALID, "server %s: HAProxy checks its health once it is reloaded",
+                         adds.unchecked);
+    for (size_t i = 0; i < adds.count; i++)
+        buf_printf(ret, "POST %s %s\n", adds.list[i].list, adds.list[i].body);
     for (size_t i = 0; i < actions.len; i++)
         buf_addn(ret, actions.data[i] == ';' ? "\n" : &actions.data[i], 1);
     buf_add(ret, "\n");
@@ -144,7 +150,7 @@ void dataplane_driver_replace(struct driver *base, int64_t version, const struct
     const char *why = driver_file_needs_reload(d);
     if (why != NULL)
         r.changes = NULL;
-    struct transaction_action first = replacement_start(&d->replacement, version, &r);
+    struct transaction_action first = replacement_start(&d->replacement, version, &r, d->reader.haproxy);
     if (request->changes != NULL && base->runtime && why != NULL)
         replacement_takes_reload(&d->replacement, why);
     driver_file_perform(d, first);

@@ -8,9 +8,11 @@
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/servers.h"
+#include "haproxy/dataplane/about.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/replacement.h"
+#include "haproxy/dataplane/server_adds.h"
 
 /* The list has all backends of the file, each of which takes the API two thirds of the time of its three requests, the way
  * there aside: not for one in more than so many. */
@@ -31,6 +33,7 @@ static void reader_on_turn(void *arg);
 static void reader_read_running(struct reader *o);
 static void reader_cancel_running(struct reader *o);
 static void running_on_answer(void *arg, const struct dataplane_answer *a);
+static void api_on_answer(void *arg, const struct dataplane_answer *a);
 static void lane_on_answer(void *arg, const struct dataplane_answer *a);
 
 void reader_init(struct reader *o, struct event_base *base, struct dataplane_client *client,
@@ -599,10 +602,22 @@ static void running_on_answer(void *arg, const struct dataplane_answer *a)
     o->to->worker_uptime_s = worker.uptime_s;
     if (status == 0)
         snprintf(o->to->haproxy, sizeof(o->to->haproxy), "%s", worker.version);
+    snprintf(o->haproxy, sizeof(o->haproxy), "%s", status == 0 ? worker.version : "");
     if (a->error != NULL) {
         give_runtime_up(o, a->error);
         return;
     }
+    o->step = READER_API;
+    dataplane_get_root(o->client, "/v3/info", api_on_answer, o);
+}
+
+static void api_on_answer(void *arg, const struct dataplane_answer *a)
+{
+    struct reader *o = arg;
+    cleanup(mem_free_ptr) char *api = NULL;
+    bool known =
+        a->error == NULL && a->status == 200 && about_read_api(a->body, a->body_len, &api, NULL) == 0 && api != NULL;
+    o->adds = known && server_adds_known(api, o->haproxy);
     o->step = READER_RUNTIME;
     o->at = 0;
     size_t wanted = o->to->count >= SEVERAL_FROM ? READER_LANES : 1;

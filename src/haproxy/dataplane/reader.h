@@ -35,6 +35,7 @@ enum reader_step {
     READER_COMPARE, /* with the file */
     READER_TOLD,    /* whether HAProxy runs the runtime commands of the last write: of an earlier run */
     READER_WORKER,  /* of the running HAProxy; */
+    READER_API,     /* the API's own version */
     READER_RUNTIME, /* each backend of it */
 };
 
@@ -50,7 +51,9 @@ struct reader_lane {
 
 struct reader {
     struct dataplane_client *client;
-    bool with_runtime; /* set it after reader_init: the running HAProxy is read, too */
+    bool with_runtime;                 /* set it after reader_init: the running HAProxy is read, too */
+    char haproxy[CODEC_VERSION_BYTES]; /* its version; "": unknown */
+    bool adds;                         /* this API can add servers to it, by their versions */
     struct readout *to;
     enum reader_step step;
     size_t at;                                  /* the backend that is being read */

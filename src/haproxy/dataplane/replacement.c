@@ -9,8 +9,10 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/mask.h"
 #include "haproxy/cfg/source.h"
+#include "haproxy/change.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
+#include "haproxy/dataplane/runtime_update.h"
 #include "haproxy/dataplane/server_actions.h"
 #include "haproxy/dataplane/transaction_verdict.h"
 #include "haproxy/validation_text.h"
@@ -33,6 +35,7 @@ void replacement_fini(struct replacement *r)
     buf_fini(&r->path);
     buf_fini(&r->head);
     buf_fini(&r->actions);
+    server_adds_fini(&r->adds);
     read_back_fini(&r->back);
     free(r->why);
     for (size_t i = 0; i < array_len(r->own); i++)
@@ -50,10 +53,23 @@ static void replacement_mask(struct replacement *r, const struct cfg_content *c)
     snprintf(r->error.message, sizeof(r->error.message), "%s", masked);
 }
 
+/* The server in hand. */
+static struct transaction_action replacement_delete(struct replacement *r, enum replacement_state state,
+                                                    const char *path)
+{
+    r->state = state;
+    buf_clear(&r->path);
+    buf_add(&r->path, path);
+    return (struct transaction_action){.type = TRANSACTION_SEND, .method = "DELETE", .path = buf_str(&r->path)};
+}
+
+/* What was added for a file that was not written goes first. */
 static struct transaction_action replacement_done(struct replacement *r, enum transaction_result result)
 {
-    r->state = REPLACEMENT_DONE;
     r->result = result;
+    if (r->added > 0 && result != TRANSACTION_COMMITTED && result != TRANSACTION_UNKNOWN)
+        return replacement_delete(r, REPLACEMENT_UNDO, r->adds.list[--r->added].path);
+    r->state = REPLACEMENT_DONE;
     replacement_mask(r, r->request.text);
     replacement_mask(r, r->request.before);
     r->request = (struct replacement_request){0};
@@ -67,7 +83,7 @@ static bool replacement_is_to_be_loaded(const struct replacement *r)
     const struct cfg_content *before = r->request.before;
     return r->state == REPLACEMENT_WRITE ||
            (r->state == REPLACEMENT_RESTORE &&
-            (r->reload_id != NULL || r->actions.len > 0 ||
+            (r->reload_id != NULL || r->tries ||
              replacement_is_unloaded(before->text, before->len < HEAD_BYTES ? before->len : HEAD_BYTES, r->from)));
 }
 
@@ -79,7 +95,8 @@ static struct transaction_action replacement_post(struct replacement *r, enum re
     buf_clear(&r->head);
     if (replacement_is_to_be_loaded(r))
         buf_printf(&r->head, REPLACEMENT_UNLOADED, r->version + 1);
-    if (state == REPLACEMENT_WRITE && r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)
+    if (state == REPLACEMENT_WRITE && r->adds.unchecked == NULL && r->actions.len > 0 &&
+        r->actions.len <= TOLD_MAX_BYTES)
         buf_printf(&r->head, REPLACEMENT_TOLD "%s\n", r->version + 1, buf_str(&r->actions));
     buf_clear(&r->path);
     buf_printf(&r->path, "/configuration/raw?version=%" PRId64 "&%s=true", r->version,
@@ -111,21 +128,65 @@ void replacement_takes_reload(struct replacement *r, const char *why)
 
 bool replacement_tried(const struct replacement *r)
 {
-    return r->result == TRANSACTION_COMMITTED && r->actions.len > 0;
+    return r->result == TRANSACTION_COMMITTED && r->tries && r->adds.unchecked == NULL;
+}
+
+/* The next one, or the file where all are there. */
+static struct transaction_action replacement_add(struct replacement *r)
+{
+    if (r->added == r->adds.count)
+        return replacement_post(r, REPLACEMENT_WRITE, r->request.text);
+    const struct server_add *add = &r->adds.list[r->added];
+    r->state = REPLACEMENT_ADD;
+    return (struct transaction_action){
+        .type = TRANSACTION_SEND, .method = "POST", .path = add->list, .body = add->body};
+}
+
+static struct transaction_action replacement_added(struct replacement *r, const struct dataplane_answer *a)
+{
+    if (a->error == NULL && a->status == 201) {
+        r->added++;
+        return replacement_add(r);
+    }
+    struct error why = {0};
+    cleanup(mem_free_ptr) char *doing = mem_printf("adding server %s", r->adds.list[r->added].name);
+    transaction_explain(&why, a, doing, NULL);
+    replacement_takes_reload(r, why.message);
+    buf_clear(&r->actions);
+    return replacement_post(r, REPLACEMENT_WRITE, r->request.text);
+}
+
+/* By the runtime, where all of the changes can go that way. */
+static void replacement_try(struct replacement *r, const char *haproxy)
+{
+    struct error why = {0};
+    const struct cfg_file *to = cfg_content_file(r->request.text, &why);
+    r->tries = to != NULL && server_actions_print(r->request.changes, &r->actions, &why) == 0 &&
+               server_adds_of(r->request.changes, to, haproxy, &r->adds, &why) == 0;
+    if (r->tries && r->adds.unchecked == NULL)
+        return;
+    cleanup(mem_free_ptr) char *text =
+        r->tries ? mem_printf("server %s: HAProxy checks its health once it is reloaded", r->adds.unchecked) : NULL;
+    replacement_takes_reload(r, r->tries ? text : why.message);
+    if (r->tries)
+        return;
+    buf_clear(&r->actions);
+    server_adds_fini(&r->adds);
 }
 
 struct transaction_action replacement_start(struct replacement *r, int64_t version,
-                                            const struct replacement_request *request)
+                                            const struct replacement_request *request, const char *haproxy)
 {
     replacement_fini(r);
     r->version = r->from = version;
     r->request = *request;
     if (request->restores)
         r->request.text = replacement_as_sent(request->text, &r->own[0]);
-    struct error why = {0};
-    if (request->changes != NULL && server_actions_print(request->changes, &r->actions, &why) != 0)
-        replacement_takes_reload(r, why.message);
-    return replacement_post(r, request->before != NULL ? REPLACEMENT_WRITE : REPLACEMENT_VALIDATE, r->request.text);
+    if (request->before == NULL)
+        return replacement_post(r, REPLACEMENT_VALIDATE, r->request.text);
+    if (request->changes != NULL)
+        replacement_try(r, haproxy);
+    return replacement_add(r);
 }
 
 static const char *replacement_doing(const struct replacement *r)
@@ -197,10 +258,38 @@ static struct transaction_action replacement_looked(struct replacement *r, const
 
 static struct transaction_action replacement_written(struct replacement *r)
 {
-    if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL) {
+    if (r->tries && r->why == NULL && r->reload_id == NULL) {
         r->state = REPLACEMENT_VERIFY;
         return read_back_start(&r->back, r->request.changes);
     }
+    return replacement_done(r, TRANSACTION_COMMITTED);
+}
+
+/* The next server from `at` on that the file has no more. */
+static struct transaction_action replacement_delete_next(struct replacement *r)
+{
+    const struct changes *all = r->request.changes;
+    while (r->at < all->count && all->list[r->at]->kind != CHANGE_REMOVE_SERVER)
+        r->at++;
+    if (r->at == all->count) {
+        r->runs = true;
+        return replacement_done(r, TRANSACTION_COMMITTED);
+    }
+    cleanup(mem_free_ptr) char *path =
+        runtime_command_path(all->list[r->at]->backend->name, all->list[r->at]->server->name);
+    return replacement_delete(r, REPLACEMENT_DELETE, path);
+}
+
+static struct transaction_action replacement_deleted(struct replacement *r, const struct dataplane_answer *a)
+{
+    if (a->error == NULL && (a->status == 204 || a->status == 404)) {
+        r->at++;
+        return replacement_delete_next(r);
+    }
+    struct error why = {0};
+    cleanup(mem_free_ptr) char *doing = mem_printf("deleting server %s", r->request.changes->list[r->at]->server->name);
+    transaction_explain(&why, a, doing, NULL);
+    replacement_takes_reload(r, why.message);
     return replacement_done(r, TRANSACTION_COMMITTED);
 }
 
@@ -209,16 +298,22 @@ static struct transaction_action replacement_verified(struct replacement *r, con
     struct transaction_action next = read_back_answer(&r->back, a);
     if (next.type == TRANSACTION_SEND)
         return next;
-    r->runs = r->back.why.kind == ERROR_NONE;
-    if (!r->runs)
-        replacement_takes_reload(r, r->back.why.message);
+    if (r->back.why.kind == ERROR_NONE)
+        return replacement_delete_next(r);
+    replacement_takes_reload(r, r->back.why.message);
     return replacement_done(r, TRANSACTION_COMMITTED);
 }
 
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a)
 {
     r->took_us += a->duration_us;
+    if (r->state == REPLACEMENT_UNDO)
+        return replacement_done(r, r->result);
     r->retry_after_ms = a->retry_after_ms;
+    if (r->state == REPLACEMENT_ADD)
+        return replacement_added(r, a);
+    if (r->state == REPLACEMENT_DELETE)
+        return replacement_deleted(r, a);
     if (r->state == REPLACEMENT_VERIFY)
         return replacement_verified(r, a);
     if (r->state == REPLACEMENT_LOOK)

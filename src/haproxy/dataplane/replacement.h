@@ -9,6 +9,18 @@
  * is there all the same, for until they are read back the result is unknown; to take it out again would be a second write, with
  * another `haproxy -c`. So a second one lists the runtime commands, and a daemon that finds both reads them back before
  * it loads the file (replacement_told).
+ *
+ * A server that is new is added in maintenance first, and gets ready with the write: HAProxy has no ready server that its file has not.
+ * One that goes stops with the write, and is deleted behind it. What is left after a failure:
+ *
+ *   an add fails                   the file is written without runtime commands, and its reload makes all of it
+ *   the write is refused           who was added is deleted
+ *   the write has no answer        who was added is in maintenance, or the file has it: the next reading shows which
+ *   a server has a health check    it takes connections with the write; the reload that begins its check follows
+ *   another state is read back     a reload
+ *   a server that goes is in use   a reload: HAProxy deletes none that has connections
+ *   the daemon ends in between     a server in maintenance without a line, which the next daemon finds and reloads
+ *
  * It sends nothing itself (haproxy/dataplane/driver does).
  */
 #pragma once
@@ -20,6 +32,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "haproxy/dataplane/read_back.h"
+#include "haproxy/dataplane/server_adds.h"
 #include "haproxy/dataplane/transaction.h"
 
 struct cfg_content;
@@ -29,10 +42,13 @@ struct dataplane_answer;
 enum replacement_state {
     REPLACEMENT_IDLE,
     REPLACEMENT_VALIDATE,
+    REPLACEMENT_ADD, /* servers that are new, in maintenance, before the file has them */
     REPLACEMENT_WRITE,
     REPLACEMENT_LOOK, /* what was written, which the answer does not say: HAProxy refused a runtime command beside it */
     REPLACEMENT_RESTORE, /* what was written means something else: the file from before */
     REPLACEMENT_VERIFY,  /* whether HAProxy applied the runtime commands */
+    REPLACEMENT_DELETE,  /* servers that the file has no more */
+    REPLACEMENT_UNDO,    /* nothing was written: the servers that were added for it */
     REPLACEMENT_DONE,
 };
 
@@ -51,7 +67,10 @@ struct replacement {
     int64_t retry_after_ms;
     uint64_t took_us;
     struct buf path, head;
+    bool tries;         /* changes of servers go by the runtime */
     struct buf actions; /* of the header X-Runtime-Actions, with REPLACEMENT_WRITE; empty: none */
+    struct server_adds adds;
+    size_t added, at; /* so many of adds were added; the one, or the change, in hand */
     struct read_back back;
     struct cfg_content *own[2]; /* what is sent in place of the text, and of the file from before; NULL: those */
     struct cfg_content *sends;  /* a POST: of the action's body, and then this text */
@@ -60,8 +79,9 @@ struct replacement {
 void replacement_init(struct replacement *r);
 void replacement_fini(struct replacement *r);
 
+/* haproxy: its version. */
 struct transaction_action replacement_start(struct replacement *r, int64_t version,
-                                            const struct replacement_request *request);
+                                            const struct replacement_request *request, const char *haproxy);
 /* It takes a reload; right after the start, of a request without `changes`. */
 void replacement_takes_reload(struct replacement *r, const char *why);
 /* There were runtime commands, and whether HAProxy applied them is known by now. */

@@ -30,10 +30,17 @@ static void actions_begin(struct buf *b, const char *action, const struct change
     buf_printf(b, "%s%s %s %s ", b->len > 0 ? ";" : "", action, c->backend->name, c->server->name);
 }
 
-/* A server that comes back must not do so at its old address. */
+/* A server that comes back must not do so at its old address; one that was added is in maintenance, and as it is to be otherwise. */
 static void actions_add(struct buf *b, const struct change *c)
 {
     const struct backend_server *s = c->server;
+    bool stops = c->kind == CHANGE_REMOVE_SERVER;
+    if (stops || (c->kind == CHANGE_ADD_SERVER && !s->maintenance)) {
+        actions_begin(b, SET_STATE, c);
+        buf_add(b, stops ? STATE_MAINT : STATE_READY);
+    }
+    if (c->kind != CHANGE_SET_SERVER)
+        return;
     if (c->fields & (SERVER_ADDRESS | SERVER_PORT)) {
         actions_begin(b, SET_ADDRESS, c);
         buf_printf(b, "%s %u", s->address, s->port);
@@ -52,14 +59,16 @@ static void actions_add(struct buf *b, const struct change *c)
 static bool actions_takes_away(const struct change *c)
 {
     const struct backend_server *s = c->server;
-    return ((c->fields & SERVER_WEIGHT) && s->weight == 0) || ((c->fields & SERVER_MAINTENANCE) && s->maintenance);
+    return c->kind == CHANGE_REMOVE_SERVER ||
+           (c->kind == CHANGE_SET_SERVER &&
+            (((c->fields & SERVER_WEIGHT) && s->weight == 0) || ((c->fields & SERVER_MAINTENANCE) && s->maintenance)));
 }
 
 static int actions_check(const struct change *c, struct error *err)
 {
     if (c->server == NULL)
         return error_set(err, ERROR_INVALID, "backend %s itself changes", c->backend->name);
-    if (change_can_be_set(c, err) != 0)
+    if (c->kind == CHANGE_SET_SERVER && change_can_be_set(c, err) != 0)
         return error_prefix(err, "server %s/%s", c->backend->name, c->server->name);
     if (!actions_is_name(c->backend->name) || !actions_is_name(c->server->name))
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no action", c->backend->name,

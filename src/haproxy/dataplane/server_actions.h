@@ -1,7 +1,7 @@
 /*
  * Changes of servers as the Data Plane API sends them to HAProxy beside a write of the whole file: the words of its header
- * X-Runtime-Actions ("SetServerAddr be n1 10.0.0.1 80;SetServerState be n1 maint"). It can change servers that run, and
- * bring none. Pure.
+ * X-Runtime-Actions ("SetServerAddr be n1 10.0.0.1 80;SetServerState be n1 maint"). It changes servers that
+ * run: one that is new was added in maintenance before (haproxy/dataplane/server_adds), one that goes stops here, and is deleted behind it. Pure.
  */
 #pragma once
 

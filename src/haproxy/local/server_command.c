@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/local/config.h"
+#include "haproxy/server_words.h"
 
 #define COMMAND_BYTES 128 /* of most commands */
 
@@ -44,144 +45,6 @@ void server_commands_order(struct server_commands *c)
     }
 }
 
-/* ---- the words of a server ---- */
-
-/* Words of a line and of the default-server lines that reach it, the last of each kind. */
-struct command_words {
-    struct command_word {
-        char *keyword, *argument; /* argument NULL: none */
-    } * list;
-    size_t count;
-    bool plain_checks; /* no-check-ssl */
-};
-
-static void command_words_fini(struct command_words *w)
-{
-    for (size_t i = 0; i < w->count; i++) {
-        free(w->list[i].keyword);
-        free(w->list[i].argument);
-    }
-    free(w->list);
-}
-
-static void command_words_drop(struct command_words *w, const char *keyword)
-{
-    for (size_t i = 0; i < w->count;) {
-        if (!str_eq(w->list[i].keyword, keyword)) {
-            i++;
-            continue;
-        }
-        free(w->list[i].keyword);
-        free(w->list[i].argument);
-        memmove(&w->list[i], &w->list[i + 1], (w->count - i - 1) * sizeof(w->list[0]));
-        w->count--;
-    }
-}
-
-static bool command_words_have(const struct command_words *w, const char *keyword)
-{
-    for (size_t i = 0; i < w->count; i++)
-        if (str_eq(w->list[i].keyword, keyword))
-            return true;
-    return false;
-}
-
-/* A server that is added is in maintenance until it is enabled, and has an address and no name to resolve: what else is
- * said of that is of the file alone. */
-static bool command_is_of_file(const char *keyword)
-{
-    static const char *const words[] = {"disabled",     "enabled",        "init-addr",  "resolvers",
-                                        "resolve-opts", "resolve-prefer", "resolve-net"};
-    return cfg_is_among(keyword, words, array_len(words));
-}
-
-static void command_words_add(struct command_words *w, const char *keyword, const char *argument)
-{
-    bool off = str_has_prefix(keyword, "no-");
-    if (str_eq(keyword, "check-ssl") || str_eq(keyword, "no-check-ssl"))
-        w->plain_checks = off;
-    command_words_drop(w, keyword);
-    if (off)
-        command_words_drop(w, keyword + strlen("no-"));
-    if (command_is_of_file(keyword) || (off && argument == NULL && !str_eq(keyword, "no-verifyhost") &&
-                                        !str_has_prefix(keyword, "no-sslv") && !str_has_prefix(keyword, "no-tlsv")))
-        return; /* what it takes back is gone */
-    w->list = mem_resize(w->list, w->count + 1, sizeof(w->list[0]));
-    w->list[w->count++] = (struct command_word){mem_strdup(keyword), argument != NULL ? mem_strdup(argument) : NULL};
-}
-
-/* Checks that go to the server's own place speak as its traffic does: of a line HAProxy makes it so itself ("check-ssl",
- * "check-send-proxy" in 5.2 of its manual), to a command it has to be said. */
-static void command_words_add_checks(struct command_words *w)
-{
-    static const struct {
-        const char *traffic, *check;
-    } as[] = {{"send-proxy", "check-send-proxy"},
-              {"send-proxy-v2", "check-send-proxy"},
-              {"send-proxy-v2-ssl", "check-send-proxy"},
-              {"send-proxy-v2-ssl-cn", "check-send-proxy"},
-              {"socks4", "check-via-socks4"}};
-    if (!command_words_have(w, "check") || command_words_have(w, "port") || command_words_have(w, "addr"))
-        return;
-    if (command_words_have(w, "ssl") && !w->plain_checks)
-        command_words_add(w, "check-ssl", NULL);
-    for (size_t i = 0; i < array_len(as); i++)
-        if (command_words_have(w, as[i].traffic))
-            command_words_add(w, as[i].check, NULL);
-}
-
-/* A command ends at a newline or a ';', and knows other quotes than the file: such a word takes a reload. */
-static bool command_is_plain(const char *word)
-{
-    for (const char *c = word; *c != '\0'; c++)
-        if ((unsigned char)*c <= ' ' || strchr(";\\\"'<#", *c) != NULL)
-            return false;
-    return *word != '\0';
-}
-
-static int command_words_take(struct command_words *w, const struct cfg_line *l, size_t first, struct error *err)
-{
-    for (size_t i = first; i < l->count;) {
-        const struct local_word word = local_config_word(l, i);
-        const char *argument = word.last > word.at ? cfg_word(l, word.last) : NULL;
-        if (!word.known)
-            return error_set(err, ERROR_INVALID, "what \"%.64s\" takes is not known", word.name);
-        if (!l->words[word.last].plain || !command_is_plain(argument != NULL ? argument : word.name))
-            return error_set(err, ERROR_INVALID, "the value of \"%.64s\" fits into no command", word.name);
-        command_words_add(w, word.name, argument);
-        i = word.last + 1;
-    }
-    return 0;
-}
-
-/* Those lines that are default-server lines. */
-static int command_words_take_defaults(struct command_words *w, const struct cfg_file_line *const *lines, size_t count,
-                                       struct error *err)
-{
-    cleanup(cfg_line_fini) struct cfg_line words;
-    int status = 0;
-    cfg_line_init(&words);
-    for (size_t i = 0; i < count && status == 0; i++) {
-        cfg_line_split(&words, lines[i]->text, lines[i]->len);
-        if (str_eq(cfg_word(&words, 0), "default-server"))
-            status = command_words_take(w, &words, 1, err);
-    }
-    return status;
-}
-
-/* Those of the defaults sections that it is from, the farthest first. */
-static int command_words_inherit(struct command_words *w, const struct cfg_file_section *s, struct error *err)
-{
-    if (s == NULL)
-        return 0;
-    int status = command_words_inherit(w, s->defaults, err);
-    for (size_t i = 0; i < s->line_count && status == 0; i++) {
-        const struct cfg_file_line *line = &s->lines[i];
-        status = command_words_take_defaults(w, &line, 1, err);
-    }
-    return status;
-}
-
 /* HAProxy carries the last defaults section of a file, and all that have a name, over into the next. */
 static bool command_defaults_may_be_before(const struct cfg_file_section *backend)
 {
@@ -215,7 +78,7 @@ static void command_put_plain(struct server_commands *c, const char *verb, const
 static int command_say_words(struct local_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
                              struct error *err)
 {
-    cleanup(command_words_fini) struct command_words all = {0};
+    cleanup(server_words_fini) struct server_words all = {0};
     struct local_said *said = &lines->said;
     const char *tail = words->count > 3 ? words->words[3].raw : "";
     size_t len = words->count > 3 ? (size_t)(line->text + line->len - tail) : 0, before = 0;
@@ -224,14 +87,11 @@ static int command_say_words(struct local_lines *lines, const struct cfg_file_li
     if (said->tail != NULL && said->default_count == before && strlen(said->tail) == len &&
         memcmp(said->tail, tail, len) == 0)
         return 0;
-    if (command_words_inherit(&all, lines->section->defaults, err) != 0 ||
-        command_words_take_defaults(&all, lines->defaults, before, err) != 0 ||
-        command_words_take(&all, words, 3, err) != 0)
+    if (server_words_of(lines, line, words, &all, err) != 0)
         return -1;
-    command_words_add_checks(&all);
     struct buf text = {0};
     for (size_t i = 0; i < all.count; i++) {
-        const struct command_word *w = &all.list[i];
+        const struct server_word *w = &all.list[i];
         buf_printf(&text, " %s%s%s", w->keyword, w->argument != NULL ? " " : "",
                    w->argument != NULL ? w->argument : "");
     }
@@ -240,8 +100,8 @@ static int command_say_words(struct local_lines *lines, const struct cfg_file_li
     *said = (struct local_said){.tail = mem_strndup(tail, len),
                                 .default_count = before,
                                 .text = buf_take(&text),
-                                .check = command_words_have(&all, "check"),
-                                .agent = command_words_have(&all, "agent-check")};
+                                .check = server_words_have(&all, "check"),
+                                .agent = server_words_have(&all, "agent-check")};
     return 0;
 }
 
@@ -312,7 +172,7 @@ int server_commands_add(struct server_commands *c, struct local_lines *lines, co
     const struct cfg_file_section *s = lines != NULL ? lines->section : NULL;
     if (change->server == NULL)
         return error_set(err, ERROR_INVALID, "backend %s itself changes", backend);
-    if (!command_is_plain(backend) || !command_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
+    if (!server_word_is_plain(backend) || !server_word_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
         strchr(change->server->name, '/') != NULL)
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
                          change->server->name);

@@ -29,6 +29,7 @@ static struct world {
 #define VIRTUAL_TIME (&w)
 #include "../../virtual_time.h"
 #include "../test.h"
+#include "../api_about.h"
 
 void dataplane_send(struct dataplane_client *c, const char *method, const char *path, const char *json,
                     void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)

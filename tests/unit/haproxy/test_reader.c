@@ -7,6 +7,7 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/client.h"
 #include "../test.h"
+#include "../api_about.h"
 
 #define MAX_BACKENDS 64
 #define LIST "/configuration/backends?full_section=true"

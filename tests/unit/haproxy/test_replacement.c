@@ -168,7 +168,8 @@ TEST_EACH(every_ending_of_a_replacement, array_len(rows))
         replacement_start(&r, 7,
                           &(struct replacement_request){.text = &sent,
                                                         .before = row->kind_of == VALIDATES ? NULL : &before,
-                                                        .changes = row->kind_of == TELLS ? &told : NULL});
+                                                        .changes = row->kind_of == TELLS ? &told : NULL},
+                          "3.4.0");
     for (size_t asked = 0; x.type == TRANSACTION_SEND; asked++) {
         struct reply reply;
         trace[asked] = letter_of_replacement(&r, &x, version);
@@ -209,7 +210,7 @@ TEST(what_it_was_told_stands_in_the_file)
     replacement_init(&r);
     ck_assert_int_eq(server_actions_read(TOLD, strlen(TOLD), &told), 0);
     const struct replacement_request request = {.text = &sent, .before = &before, .changes = &told};
-    struct transaction_action x = replacement_start(&r, 7, &request);
+    struct transaction_action x = replacement_start(&r, 7, &request, "3.4.0");
     cleanup(mem_free_ptr) char *head = mem_printf("# _version=8\n%s", x.body);
     ck_assert(replacement_is_unloaded(head, strlen(head), 8));
     ck_assert(replacement_told(head, strlen(head), 8, &found));
@@ -219,7 +220,7 @@ TEST(what_it_was_told_stands_in_the_file)
     ck_assert(!replacement_told(head, strlen(head) - 1, 8, &found));
     while (told.count < 17) /* more than a comment is for */
         changes_add(&told, told.list[0]);
-    x = replacement_start(&r, 7, &request);
+    x = replacement_start(&r, 7, &request, "3.4.0");
     ck_assert_uint_gt(r.actions.len, 512);
     ck_assert(replacement_is_unloaded(x.body, strlen(x.body), 8));
     ck_assert(!replacement_told(x.body, strlen(x.body), 8, &found));
@@ -237,8 +238,8 @@ TEST(what_no_action_says_takes_a_reload)
     c = *more.list[0];
     c.kind = CHANGE_ADD_SERVER;
     changes_add(&more, &c);
-    struct transaction_action x =
-        replacement_start(&r, 7, &(struct replacement_request){.text = &sent, .before = &before, .changes = &more});
+    struct transaction_action x = replacement_start(
+        &r, 7, &(struct replacement_request){.text = &sent, .before = &before, .changes = &more}, "3.4.0");
     ck_assert_uint_eq(r.actions.len, 0);
     ck_assert(!replacement_told(x.body, strlen(x.body), 8, &more));
     make_answer(&reply, "201", 8);
@@ -256,7 +257,7 @@ TEST(what_was_written_says_that_it_is_not_loaded)
     ck_assert(!replacement_is_unloaded("", 0, 8));
     ck_assert(!replacement_is_unloaded("# _version=8\n", 13, 8));
     struct transaction_action x =
-        replacement_start(&r, 7, &(struct replacement_request){.text = &sent, .before = &before});
+        replacement_start(&r, 7, &(struct replacement_request){.text = &sent, .before = &before}, "3.4.0");
     cleanup(mem_free_ptr) char *head = mem_printf("# _version=8\n\n%s", x.body);
     ck_assert(replacement_is_unloaded(head, strlen(head), 8));
     ck_assert(!replacement_is_unloaded(head, strlen(head), 9));
@@ -276,7 +277,8 @@ TEST(what_goes_back_has_names)
         (void)replacement_start(&r, 7,
                                 &(struct replacement_request){.text = second ? &sent : &raw,
                                                               .before = second ? &raw : &before,
-                                                              .restores = !second});
+                                                              .restores = !second},
+                                "3.4.0");
         if (second) {
             make_answer(&reply, "201", 8);
             ck_assert_int_eq(replacement_answer(&r, &reply.a).type, TRANSACTION_JUDGE);
