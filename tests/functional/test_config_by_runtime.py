@@ -106,16 +106,65 @@ def test_several_changes_at_once(site: Site) -> None:
     assert site.agrees() and not site.rig.differences("other") and site.without_reload()
 
 
-def test_what_takes_a_reload(site: Site) -> None:
-    site.change(("  server sorry", "  server n2 127.0.11.2:30443 weight 100\n  server sorry"))
+NEW = "  server n2 127.0.11.2:30443 weight 7 send-proxy-v2\n"
+
+
+def test_servers_come_and_go(site: Site) -> None:
+    """An API before 3.2 would pass on one of its words alone."""
+    old = site.text
+    site.change(("  server sorry", f"{NEW}  server sorry"))
+    site.applied("server n2")
+    if site.play == "3.0":
+        site.reloaded()
+    assert site.agrees() and site.without_reload()
+    row = site.rig.haproxy.servers("be")["n2"]
+    assert (row["srv_addr"], row["srv_port"], row["srv_iweight"], row["srv_admin_state"]) == ("127.0.11.2", "30443", "7", "0")
+    site.put(old)
+    wait_until(lambda: "server n2" not in site.rig.dataplane.file(), 20, "gone from the file")
+    site.daemon.wait_ready()
+    if site.play == "3.0":
+        site.reloaded()
+    assert site.agrees() and site.without_reload() and "n2" not in site.rig.haproxy.servers("be")
+
+
+def test_a_server_with_a_health_check_serves_at_once(site: Site) -> None:
+    """No API begins its check: that takes a reload, for which it need not wait."""
+    plane = site.rig.dataplane
+    plane.fault({"action": "delay", "path": "transactions", "method": "POST", "seconds": 2, "times": 1})
+    site.change(("  server sorry", NEW.replace("send-proxy-v2", "check") + "  server sorry"))
+    if site.play == "3.4":
+        wait_until(lambda: site.rig.haproxy.servers("be").get("n2", {}).get("srv_admin_state") == "0", 10, "it serves")
+        assert site.without_reload()
     site.applied("server n2")
     site.reloaded()
-    assert site.agrees()
-    site.daemon.wait_log('this change takes a reload.*why="server be/n2: it is new"')
+    assert site.agrees() and int(site.rig.haproxy.servers("be")["n2"]["srv_check_state"]) & 4
+    site.daemon.wait_log('this change takes a reload.*why="server be/n2: ' + ("HAProxy checks its health" if site.play == "3.4" else "it is new, which takes a reload with a Data Plane API before 3.2"))
     # And what comes after it does not.
     site.change(("127.0.11.2:30443", "127.0.11.2:30444"))
     site.applied("30444")
     assert site.agrees() and site.without_reload()
+
+
+def test_a_server_that_cannot_be_added_is_loaded(site: Site) -> None:
+    """One of its words, or HAProxy's refusal."""
+    plane = site.rig.dataplane
+    for number, more in enumerate(("cookie a", "weight 100")):
+        plane.fault({"action": "answer", "status": 500, "body": "words of HAProxy", "path": "runtime/backends/be/servers$", "method": "POST"})
+        site.change(("  server sorry", f"  server m{number} 127.0.11.9:{number + 1} {more}\n  server sorry"))
+        site.applied(f"server m{number}")
+        site.reloaded()
+        assert site.agrees()
+    if site.play == "3.4":
+        assert 'cannot add a server with \\"cookie\\"' in site.daemon.log() and "adding server be/m1" in site.daemon.log()
+
+
+def test_what_was_added_for_a_file_that_is_refused_goes(site: Site) -> None:
+    """HAProxy has no server that its file has not."""
+    site.rig.dataplane.fault({"action": "answer", "status": 400, "body": "{\"code\":400,\"message\":\"words of HAProxy\"}", "path": WRITE, "headers": {"Configuration-Version": "9"}, "times": 1})
+    site.change(("  server sorry", f"{NEW}  server sorry"))
+    site.daemon.wait_log("HAProxy rejected|rejected")
+    wait_until(lambda: "n2" not in site.rig.haproxy.servers("be"), 10, "it is deleted")
+    assert site.without_reload()
 
 
 def test_an_action_that_fails_is_followed_by_a_reload(site: Site) -> None:

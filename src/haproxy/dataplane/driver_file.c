@@ -110,35 +110,44 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
     }
 }
 
-/* Why no runtime command can be sent with a write; NULL: one can. */
-static const char *driver_file_needs_reload(const struct dataplane_driver *d)
+/* Whether these changes can go by runtime commands, as far as it is known before. -1: a reload, and why. */
+static int driver_file_check(const struct dataplane_driver *d, const struct changes *changes, struct error *err)
 {
-    return !d->base.runtime ? "nothing is read of the running HAProxy"
-           : !verification_usable(&d->verification, false)
-               ? "HAProxy did not apply an earlier runtime update of the Data Plane API"
-               : NULL;
+    if (!d->base.runtime)
+        return error_set(err, ERROR_INVALID, "nothing is read of the running HAProxy");
+    if (!verification_usable(&d->verification, false))
+        return error_set(err, ERROR_INVALID, "HAProxy did not apply an earlier runtime update of the Data Plane API");
+    for (size_t i = 0; i < changes->count && !d->base.adds; i++) {
+        const struct change *c = changes->list[i];
+        if (c->kind != CHANGE_SET_SERVER)
+            return error_set(err, ERROR_INVALID,
+                             "server %s/%s: it is %s, which takes a reload with a Data Plane API before 3.2 or HAProxy "
+                             "before 2.6",
+                             c->backend->name, c->server->name, c->kind == CHANGE_ADD_SERVER ? "new" : "removed");
+    }
+    return 0;
 }
 
 int dataplane_driver_foresee(const struct driver *base, const struct cfg_file *to, const struct changes *changes,
                              struct buf *ret, struct error *err)
 {
     const struct dataplane_driver *d = (const struct dataplane_driver *)(const void *)base;
-    const char *why = driver_file_needs_reload(d);
     cleanup(buf_fini) struct buf actions = {0};
     cleanup(server_adds_fini) struct server_adds adds = {0};
-    if (why != NULL)
-        return error_set(err, ERROR_INVALID, "%s", why);
-    if (server_actions_print(changes, &actions, err) != 0 ||
+    if (driver_file_check(d, changes, err) != 0 || server_actions_print(changes, &actions, err) != 0 ||
         server_adds_of(changes, to, d->reader.haproxy, &adds, err) != 0)
         return -1;
     if (adds.unchecked != NULL)
-        return error_set(err, ERROR_INVALID, "server %s: HAProxy checks its health once it is reloaded",
-                         adds.unchecked);
+        return error_set(err, ERROR_INVALID, SERVER_ADDS_UNCHECKED, adds.unchecked);
     for (size_t i = 0; i < adds.count; i++)
         buf_printf(ret, "POST %s %s\n", adds.list[i].list, adds.list[i].body);
     for (size_t i = 0; i < actions.len; i++)
         buf_addn(ret, actions.data[i] == ';' ? "\n" : &actions.data[i], 1);
-    buf_add(ret, "\n");
+    buf_add(ret, actions.len > 0 ? "\n" : "");
+    for (size_t i = 0; i < changes->count; i++)
+        if (changes->list[i]->kind == CHANGE_REMOVE_SERVER)
+            buf_printf(ret, "DELETE /runtime/backends/%s/servers/%s\n", changes->list[i]->backend->name,
+                       changes->list[i]->server->name);
     return 0;
 }
 
@@ -146,13 +155,13 @@ void dataplane_driver_replace(struct driver *base, int64_t version, const struct
 {
     struct dataplane_driver *d = dataplane_driver_of(base);
     struct replacement_request r = *request;
+    struct error why = {0};
     verification_age(&d->verification, clock_mono_ms());
-    const char *why = driver_file_needs_reload(d);
-    if (why != NULL)
+    if (r.changes != NULL && driver_file_check(d, r.changes, &why) != 0)
         r.changes = NULL;
     struct transaction_action first = replacement_start(&d->replacement, version, &r, d->reader.haproxy);
-    if (request->changes != NULL && base->runtime && why != NULL)
-        replacement_takes_reload(&d->replacement, why);
+    if (why.kind != ERROR_NONE && base->runtime)
+        replacement_takes_reload(&d->replacement, why.message);
     driver_file_perform(d, first);
 }
 

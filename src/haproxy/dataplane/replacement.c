@@ -165,8 +165,7 @@ static void replacement_try(struct replacement *r, const char *haproxy)
                server_adds_of(r->request.changes, to, haproxy, &r->adds, &why) == 0;
     if (r->tries && r->adds.unchecked == NULL)
         return;
-    cleanup(mem_free_ptr) char *text =
-        r->tries ? mem_printf("server %s: HAProxy checks its health once it is reloaded", r->adds.unchecked) : NULL;
+    cleanup(mem_free_ptr) char *text = r->tries ? mem_printf(SERVER_ADDS_UNCHECKED, r->adds.unchecked) : NULL;
     replacement_takes_reload(r, r->tries ? text : why.message);
     if (r->tries)
         return;

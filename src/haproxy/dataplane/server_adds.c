@@ -148,7 +148,8 @@ static int adds_put_word(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct 
                      w->argument != NULL ? w->argument : "");
 }
 
-static int adds_body(const struct backend_server *s, const struct server_words *words, char **ret, struct error *err)
+static int adds_body(const struct backend_server *s, const struct server_words *words, struct buf *ret,
+                     struct error *err)
 {
     yyjson_mut_val *root;
     cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
@@ -158,7 +159,7 @@ static int adds_body(const struct backend_server *s, const struct server_words *
     for (size_t i = 0; i < words->count; i++)
         if (adds_put_word(doc, root, &words->list[i], err) != 0)
             return -1;
-    *ret = json_take(doc);
+    json_write(doc, false, ret);
     return 0;
 }
 
@@ -168,7 +169,7 @@ static int adds_one(struct server_adds *a, struct local_lines *lines, const stru
     const struct backend_server *s = c->server;
     cleanup(cfg_line_fini) struct cfg_line split;
     cleanup(server_words_fini) struct server_words words = {0};
-    cleanup(mem_free_ptr) char *body = NULL;
+    cleanup(buf_fini) struct buf body = {0};
     cfg_line_init(&split);
     const struct cfg_file_line *line = local_lines_server(lines, s->name);
     if (line == NULL)
@@ -186,7 +187,7 @@ static int adds_one(struct server_adds *a, struct local_lines *lines, const stru
     a->list = mem_one_more(a->list, a->count, sizeof(a->list[0]));
     a->list[a->count++] = (struct server_add){.list = mem_printf("/runtime/backends/%s/servers", backend),
                                               .path = mem_printf("/runtime/backends/%s/servers/%s", backend, server),
-                                              .body = mem_strdup(body),
+                                              .body = buf_take(&body),
                                               .name = mem_printf("%s/%s", c->backend->name, s->name)};
     if (a->unchecked == NULL && (server_words_have(&words, "check") || server_words_have(&words, "agent-check")))
         a->unchecked = mem_strdup(a->list[a->count - 1].name);

@@ -23,6 +23,8 @@ struct server_adds {
     char *unchecked; /* the first of them with a health check or an agent: "be/n4"; NULL: there is none */
 };
 
+#define SERVER_ADDS_UNCHECKED "server %s: HAProxy checks its health once it is reloaded"
+
 void server_adds_fini(struct server_adds *a); /* a zeroed one is allowed */
 
 /* Fills ret, which is zeroed, with those of the changes that add a server. to: the file with them. haproxy: its version. -1,
