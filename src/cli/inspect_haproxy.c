@@ -19,6 +19,7 @@
 static void finish(struct inspect_haproxy *h)
 {
     struct inspect_target *t = h->target;
+    t->adds = h->driver->adds; /* what was read decides */
     t->file = h->readout.file;
     if (h->readout.file_problem != NULL)
         t->file_problem = mem_strdup(h->readout.file_problem);
@@ -230,6 +231,30 @@ static void on_deadline(void *arg)
         finish_unseen(h, &err);
 }
 
+/* As the driver would write them. */
+static bool haproxy_adds_these(const struct inspect_target *t, const struct inspect_backend *b)
+{
+    const struct inspect_haproxy *h = t->way;
+    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
+    cleanup(cfg_file_fini) struct cfg_file to = {0};
+    cleanup(changes_fini) struct changes changes = {0};
+    cleanup(buf_wipe) struct buf text;
+    cleanup(buf_fini) struct buf commands = {0};
+    struct error err = {0};
+    size_t count;
+    cleanup(mem_free_ptr) struct change *list = changes_of(&b->actual, &b->plan.diff, &count);
+    const struct cfg_file *f = t->file != NULL ? cfg_content_file(t->file, &err) : NULL;
+    buf_init_secret(&text, 0);
+    if (h->driver->ops->foresee == NULL || f == NULL || count == 0 ||
+        local_config_edit(f, list, count, &edits, &err) != 0)
+        return false;
+    cfg_file_print(f, &edits, NULL, &text);
+    cfg_file_parse(&to, buf_str(&text), text.len);
+    for (size_t i = 0; i < count; i++)
+        changes_add(&changes, &list[i]);
+    return h->driver->ops->foresee(h->driver, &to, &changes, &commands, &err) == 0;
+}
+
 static const struct driver_events events = {.was_read = on_read,
                                             .judge = on_judge,
                                             .previewed = on_previewed,
@@ -242,7 +267,8 @@ void inspect_haproxy_init(struct inspect_haproxy *h, struct event_base *base, st
 {
     *h = (struct inspect_haproxy){.driver = driver, .target = target, .count = count, .done = done, .arg = arg};
     target->url = driver->name;
-    target->adds = driver->adds;
+    target->adds_these = haproxy_adds_these;
+    target->way = h;
     target->regroups = driver->regroups;
     target->served = &h->served;
     readout_init(&h->readout, names, count);

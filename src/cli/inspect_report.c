@@ -236,6 +236,7 @@ static void decide_ways(const struct inspect_target *t, struct inspect_backend *
         b->reloads[i] = !without;
         adds = adds && (c->op != DIFF_CHANGE || without);
     }
+    adds = adds && (t->adds_these == NULL || t->adds_these(t, b));
     for (size_t i = 0; i < d->change_count && adds; i++)
         b->reloads[i] = false;
 }

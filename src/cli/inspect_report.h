@@ -96,9 +96,12 @@ struct inspect_target {
     struct inspect_backend *backends; /* as the mappings of the report */
     struct cfg_content *file;         /* haproxy.cfg as it was read; borrowed; NULL: it was not */
     const struct served *served;      /* which servers are down by their checks; borrowed; NULL: a test's */
-    bool adds;                        /* servers come and go without a reload */
-    bool regroups;                    /* by a Data Plane API */
-    bool dirty;                       /* it may not run what haproxy.cfg says: each change needs a reload */
+    bool adds;                        /* servers come and go without a reload, */
+    /* those of the backend's plan, too; NULL: a test's. */
+    bool (*adds_these)(const struct inspect_target *t, const struct inspect_backend *b);
+    const void *way; /* for adds_these */
+    bool regroups;   /* by a Data Plane API */
+    bool dirty;      /* it may not run what haproxy.cfg says: each change needs a reload */
     bool unverified; /* no reload is known, and what it runs is neither: a daemon that starts reloads it */
     char
         *drift; /* how what it runs differs from haproxy.cfg; NULL: it does not, or a reload is pending or has failed */

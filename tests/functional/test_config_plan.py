@@ -141,11 +141,15 @@ def test_by_an_api(tmp_path: pathlib.Path) -> None:
         moved = site.text.replace(ADDRESS, "127.0.11.2:30444").replace("weight 50", "weight 7 disabled")
         assert plan(moved) == ("runtime", None, ["SetServerAddr be n1 127.0.11.2 30444", "SetServerWeight be n1 7", "SetServerState be n1 maint"])
         more = moved.replace("  server sorry", "  server n2 127.0.11.2:30443 weight 100\n  server sorry")
-        assert plan(more)[0] == "reload" and rig.dataplane.version() == version
+        added = 'POST /runtime/backends/be/servers {"name":"n2","address":"127.0.11.2","port":30443,"weight":100}'
+        assert plan(more) == ("runtime", None, [added, "SetServerState be n2 ready", *plan(moved)[2]])
+        checked = more.replace("n2 127.0.11.2:30443", "n2 127.0.11.2:30443 check")
+        assert plan(checked)[:2] == ("reload", "server be/n2: HAProxy checks its health once it is reloaded")
+        assert rig.dataplane.version() == version
         site.put(moved)
         site.applied("127.0.11.2:30444")
         assert site.without_reload() and site.agrees()
         site.put(more)
         site.applied("server n2")
-        site.reloaded()
+        assert site.without_reload() and site.agrees()
         assert plan(more.replace("weight 7", "weight 8"))[0] == "runtime"

@@ -3,6 +3,7 @@ tests/unit, the timing is tested there in virtual time; here it is the program, 
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -140,8 +141,14 @@ def compared_since(rig: Rig) -> None:
 # --- what needs a reload
 
 
-def test_all_that_run_stay_until_the_reload_that_brings_others(rig: Rig) -> None:
-    """The file has the new one as soon as it is committed; the running HAProxy has nobody but the old ones before its reload."""
+def test_all_that_run_stay_until_the_reload_that_brings_others(tmp_path: pathlib.Path) -> None:
+    """The file has the new one as soon as it is committed; the running HAProxy has nobody but the old ones before its reload, where the API cannot
+    add servers to it."""
+    with Rig(tmp_path, play="3.0") as rig:
+        others_come(rig)
+
+
+def others_come(rig: Rig) -> None:
     in_step(rig, 1, 2)
     rig.dataplane.fault({"action": "hold-ticker"})
     rig.pods(3)

@@ -160,8 +160,8 @@ def test_stop_while_one_hangs_in_a_change(three: Rig) -> None:
 def test_change_that_one_refuses_is_made_on_the_others(three: Rig) -> None:
     in_step(three, 1, 2)
     one, refusing, third = three.pairs
-    refusing.dataplane.fault({"action": "answer", "method": "POST", "path": r"/servers\?transaction_id=", "status": 422,
-                              "body": {"code": 422, "message": "not with me"}})
+    refusing.dataplane.fault({"action": "answer", "method": "POST", "path": r"/servers\?transaction_id=|skip_reload=true", "status": 422,
+                              "body": {"code": 422, "message": "not with me"}, "headers": {"Configuration-Version": "1"}})
     follow(three, [one, third], 1, 2, 3)
     in_sync(three, one, third)
     wait_until(lambda: "not with me" in line_of(three, refusing), 20, "/readyz to say so")

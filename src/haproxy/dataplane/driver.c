@@ -112,6 +112,7 @@ static void dataplane_driver_cancel(struct driver *d, bool commands)
     if (!commands) {
         timer_cancel(&own->again);
         reader_cancel(&own->reader);
+        dataplane_driver_forget_steps(own);
     }
     dataplane_cancel(commands ? own->runtime : own->client);
 }
@@ -143,7 +144,8 @@ static void dataplane_driver_free(struct driver *d)
     timer_fini(&own->again);
     reader_fini(&own->reader);
     transaction_fini(&own->transaction);
-    transaction_steps_free(own->steps, own->step_count);
+    dataplane_driver_forget_steps(own);
+    free(own->load_why);
     runtime_update_fini(&own->update);
     replacement_fini(&own->replacement);
     cfg_content_unref(own->file);

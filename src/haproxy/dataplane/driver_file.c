@@ -74,7 +74,10 @@ static void driver_file_replaced(struct dataplane_driver *d)
         d->cleaned = false;
     struct cfg_content *file = d->file;
     d->file = NULL; /* the next one may begin within the event */
-    d->base.events->replaced(d->base.arg, &news);
+    if (d->servers.writing)
+        dataplane_driver_servers_replaced(d, &news);
+    else
+        d->base.events->replaced(d->base.arg, &news);
     cfg_content_unref(file);
 }
 

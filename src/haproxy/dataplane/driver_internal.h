@@ -1,8 +1,10 @@
 /* The inside of haproxy/dataplane/driver, for its own files: driver.c (reading, reloads, commands), driver_write.c
- * (transactions, runtime updates), driver_file.c (the whole file, and those beside it), driver_served.c (what HAProxy
+ * (transactions, runtime updates), driver_servers.c (servers that come and go without a reload), driver_file.c (the whole file, and those beside it), driver_served.c (what HAProxy
  * serves). */
 #pragma once
 
+#include "haproxy/cfg/edit.h"
+#include "haproxy/change.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/driver.h"
 #include "haproxy/dataplane/reader.h"
@@ -17,6 +19,17 @@
 /* What is asked one after the other. */
 enum served_step { SERVED_WORKER, SERVED_FRONTENDS, SERVED_BACKENDS, SERVED_SERVERS, SERVED_STEPS };
 
+/* The same changes as the steps of a transaction, for a write without one (driver_servers.c). */
+struct dataplane_servers {
+    struct changes changes;
+    bool any;    /* one of them comes or goes */
+    bool beyond; /* and something else changes, too */
+    int64_t version;
+    struct cfg_content *before, *text; /* the file that is there, and with them; NULL: not made */
+    struct cfg_edits edits;
+    bool writing;
+};
+
 struct dataplane_driver {
     struct driver base; /* the first one: a struct driver * is one of it */
     struct dataplane_client *client, *runtime;
@@ -28,6 +41,8 @@ struct dataplane_driver {
     struct transaction_step *steps; /* of the one to come */
     size_t step_count;
     bool cleaned; /* transactions of earlier runs were searched and deleted */
+    struct dataplane_servers servers;
+    char *load_why; /* of the transaction under way, which only loads a file that was written; NULL: it says nothing */
 
     struct runtime_update update;
     struct timer again;                                                          /* what runs is read once more: */
@@ -62,6 +77,18 @@ void dataplane_driver_clean(struct driver *d);
 void dataplane_driver_preview(struct driver *d, int64_t version);
 int dataplane_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                             struct error *err) must_check;
+
+/* A transaction of the steps that were added; and an empty one, which loads what was written. */
+void dataplane_driver_transact_now(struct dataplane_driver *d, int64_t version);
+void dataplane_driver_load(struct dataplane_driver *d, int64_t version, const char *why);
+void dataplane_driver_forget_steps(struct dataplane_driver *d);
+
+/* driver_servers.c */
+void dataplane_driver_servers_add(struct dataplane_driver *d, const struct change *list, size_t count);
+void dataplane_driver_servers_clear(struct dataplane_driver *d);
+/* True: it goes without a transaction, and ends in dataplane_driver_servers_replaced. */
+bool dataplane_driver_servers_write(struct dataplane_driver *d, int64_t version);
+void dataplane_driver_servers_replaced(struct dataplane_driver *d, const struct replaced *r);
 
 /* driver_served.c */
 void dataplane_driver_ask_served(struct driver *d, bool servers);

@@ -8,17 +8,31 @@
 int dataplane_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err)
 {
     struct dataplane_driver *own = dataplane_driver_of(d);
-    return transaction_steps_add(list, count, &own->steps, &own->step_count, err);
+    if (transaction_steps_add(list, count, &own->steps, &own->step_count, err) != 0)
+        return -1;
+    dataplane_driver_servers_add(own, list, count);
+    return 0;
+}
+
+void dataplane_driver_forget_steps(struct dataplane_driver *d)
+{
+    transaction_steps_free(d->steps, d->step_count);
+    d->steps = NULL;
+    d->step_count = 0;
+    dataplane_driver_servers_clear(d);
 }
 
 static void dataplane_driver_written(struct dataplane_driver *d)
 {
+    cleanup(mem_free_ptr) char *why = d->load_why;
+    d->load_why = NULL;
     const struct transaction *t = &d->transaction;
     const struct driver *base = &d->base;
     const struct written w = {.result = t->result,
                               .error = t->error,
                               .version = t->version,
                               .reload_id = t->reload_id,
+                              .reload_why = why,
                               .retry_after_ms = t->retry_after_ms,
                               .gone_at_commit = t->failed_in == TRANSACTION_COMMIT && t->error.http_status == 404,
                               .begin_us = t->begin_us,
@@ -62,13 +76,31 @@ static void dataplane_driver_transact(struct dataplane_driver *d, struct transac
         dataplane_driver_written(d);
 }
 
+void dataplane_driver_transact_now(struct dataplane_driver *d, int64_t version)
+{
+    struct transaction_action begin = transaction_start(&d->transaction, version, d->steps, d->step_count);
+    d->steps = NULL;
+    d->step_count = 0;
+    dataplane_driver_servers_clear(d);
+    dataplane_driver_transact(d, begin);
+}
+
+void dataplane_driver_load(struct dataplane_driver *d, int64_t version, const char *why)
+{
+    d->load_why = mem_strdup(why);
+    dataplane_driver_forget_steps(d);
+    dataplane_driver_transact(d, transaction_start(&d->transaction, version, NULL, 0));
+}
+
 void dataplane_driver_write(struct driver *d, int64_t version, bool review, bool reload)
 {
     struct dataplane_driver *own = dataplane_driver_of(d);
-    (void)reload; /* each commit asks for one */
+    if (!review && !reload && dataplane_driver_servers_write(own, version))
+        return;
     struct transaction_action begin = transaction_start(&own->transaction, version, own->steps, own->step_count);
     own->steps = NULL;
     own->step_count = 0;
+    dataplane_driver_servers_clear(own);
     if (review)
         transaction_preview_first(&own->transaction);
     dataplane_driver_transact(own, begin);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/local/config.h"
+#include "haproxy/siblings.h"
 
 #define DEFAULT_INDENT "    "
 #define INIT_ADDRESS "last,libc,none"
@@ -187,7 +188,8 @@ static void edit_add_word(struct buf *out, const char *word)
     buf_add(out, "\"");
 }
 
-static void edit_new_server(const struct backend_server *s, const char *indent, size_t indent_len, struct buf *out)
+static int edit_new_server(const struct backend_server *s, const char *indent, size_t indent_len, struct buf *out,
+                           struct error *err)
 {
     cleanup(mem_free_ptr) char *place = edit_place(s);
     buf_addn(out, indent, indent_len);
@@ -199,8 +201,8 @@ static void edit_new_server(const struct backend_server *s, const char *indent, 
         buf_add(out, " check");
     if (s->check_port != 0)
         buf_printf(out, " port %u", s->check_port);
-    if (!str_empty(s->rest))
-        buf_printf(out, " %s", s->rest);
+    if (!str_empty(s->rest) && siblings_print(s->rest, out, err) != 0)
+        return error_prefix(err, "server %s", s->name);
     buf_printf(out, " weight %d", s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT);
     if (s->no_backup)
         buf_add(out, " no-backup");
@@ -212,6 +214,7 @@ static void edit_new_server(const struct backend_server *s, const char *indent, 
         buf_add(out, " send-proxy-v2");
     if (edit_wants_init(s))
         buf_add(out, " init-addr " INIT_ADDRESS);
+    return 0;
 }
 
 /* ---- where new lines stand ---- */
@@ -242,15 +245,18 @@ static size_t edit_indent(const struct cfg_file_section *s, const struct cfg_fil
     return like != NULL ? strspn(like->text, " \t") : strlen(DEFAULT_INDENT);
 }
 
-static void edit_insert_server(const struct local_lines *b, const struct backend_server *server, struct cfg_edits *ret)
+static int edit_insert_server(const struct local_lines *b, const struct backend_server *server, struct cfg_edits *ret,
+                              struct error *err)
 {
     cleanup(buf_fini) struct buf text = {0};
     const struct cfg_file_section *s = b->section;
     const char *indent;
     size_t indent_len = edit_indent(s, b->last, &indent);
     const struct cfg_file_line *behind = b->last != NULL ? b->last : cfg_file_last_own_line(s);
-    edit_new_server(server, indent, indent_len, &text);
+    if (edit_new_server(server, indent, indent_len, &text, err) != 0)
+        return -1;
     cfg_edits_add(ret, behind->number, CFG_EDIT_INSERT, buf_str(&text), text.len);
+    return 0;
 }
 
 /* ---- the backend ---- */
@@ -368,11 +374,14 @@ static void edit_make_backend(const struct cfg_file *f, const struct change *c, 
         edit_append(f, ret, DEFAULT_INDENT "default-server send-proxy-v2");
 }
 
-static void edit_append_server(const struct cfg_file *f, const struct backend_server *s, struct cfg_edits *ret)
+static int edit_append_server(const struct cfg_file *f, const struct backend_server *s, struct cfg_edits *ret,
+                              struct error *err)
 {
     cleanup(buf_fini) struct buf text = {0};
-    edit_new_server(s, DEFAULT_INDENT, strlen(DEFAULT_INDENT), &text);
+    if (edit_new_server(s, DEFAULT_INDENT, strlen(DEFAULT_INDENT), &text, err) != 0)
+        return -1;
     edit_append(f, ret, buf_str(&text));
+    return 0;
 }
 
 /* ---- all of them ---- */
@@ -396,11 +405,8 @@ static int edit_one(const struct cfg_file *f, struct local_lines *b, const struc
             edit_proxy_default(s, ret);
         return 0;
     case CHANGE_ADD_SERVER:
-        if (b->section != NULL)
-            edit_insert_server(b, c->server, ret);
-        else
-            edit_append_server(f, c->server, ret);
-        return 0;
+        return b->section != NULL ? edit_insert_server(b, c->server, ret, err)
+                                  : edit_append_server(f, c->server, ret, err);
     case CHANGE_SET_SERVER:
     case CHANGE_REMOVE_SERVER:
         break;

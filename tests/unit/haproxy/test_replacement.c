@@ -236,7 +236,7 @@ TEST(what_no_action_says_takes_a_reload)
     replacement_init(&r);
     ck_assert_int_eq(server_actions_read(TOLD, strlen(TOLD), &more), 0);
     c = *more.list[0];
-    c.kind = CHANGE_ADD_SERVER;
+    c.fields = SERVER_CHECK;
     changes_add(&more, &c);
     struct transaction_action x = replacement_start(
         &r, 7, &(struct replacement_request){.text = &sent, .before = &before, .changes = &more}, "3.4.0");
@@ -246,7 +246,7 @@ TEST(what_no_action_says_takes_a_reload)
     (void)replacement_answer(&r, &reply.a);
     ck_assert_int_eq(replacement_judged(&r, NULL).type, TRANSACTION_FINISHED);
     ck_assert(!r.runs && !replacement_tried(&r));
-    ck_assert_str_eq(r.why, "server be/n1: it is new");
+    ck_assert_str_eq(r.why, "server be/n1: its check or its PROXY protocol changes");
 }
 
 /* As the API writes it: behind its own lines. A commit that loads it leaves the comment as it is, and moves on. */

@@ -63,6 +63,17 @@ TEST(all_of_one_server)
                      "SetServerAddr be n1 10.0.0.1 80;SetServerWeight be n1 7;SetServerState be n1 maint");
 }
 
+/* One that is new was added in maintenance before, where one of the file's own maintenance stays. */
+TEST(who_comes_and_goes)
+{
+    cleanup(buf_fini) struct buf out = {0};
+    add(CHANGE_REMOVE_SERVER, "be", "n1", 0);
+    add(CHANGE_ADD_SERVER, "be", "n2", 0);
+    add(CHANGE_ADD_SERVER, "be", "n3", 0);
+    ((struct backend_server *)(void *)changes.list[1]->server)->maintenance = false;
+    ck_assert_str_eq(printed(&out, &flaw), "SetServerState be n2 ready;SetServerState be n1 maint");
+}
+
 struct refused {
     enum change_kind kind;
     const char *backend, *server;
@@ -71,8 +82,8 @@ struct refused {
 };
 
 static const struct refused refused[] = {
-    {CHANGE_ADD_SERVER, "be", "n1", 0, "server be/n1: it is new"},
-    {CHANGE_REMOVE_SERVER, "be", "n1", 0, "server be/n1: it is removed"},
+    {CHANGE_SET_BACKEND, "be", "", 0, "has a name that fits into no action"},
+    {CHANGE_ADD_SERVER, "be", "n;1", 0, "server be/n;1 has a name that fits into no action"},
     {CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT | SERVER_CHECK,
      "server be/n1: its check or its PROXY protocol changes"},
     {CHANGE_SET_SERVER, "b;e", "n1", SERVER_WEIGHT, "server b;e/n1 has a name that fits into no action"},
