@@ -25,6 +25,7 @@ struct dataplane_servers {
     bool any;    /* one of them comes or goes */
     bool beyond; /* and something else changes, too */
     int64_t version;
+    bool review;                       /* of a transaction in its place */
     struct cfg_content *before, *text; /* the file that is there, and with them; NULL: not made */
     struct cfg_edits edits;
     bool writing;
@@ -79,7 +80,7 @@ int dataplane_driver_update(struct driver *d, int64_t version, const struct upda
                             struct error *err) must_check;
 
 /* A transaction of the steps that were added; and an empty one, which loads what was written. */
-void dataplane_driver_transact_now(struct dataplane_driver *d, int64_t version);
+void dataplane_driver_transact_now(struct dataplane_driver *d, int64_t version, bool review);
 void dataplane_driver_load(struct dataplane_driver *d, int64_t version, const char *why);
 void dataplane_driver_forget_steps(struct dataplane_driver *d);
 
@@ -87,7 +88,7 @@ void dataplane_driver_forget_steps(struct dataplane_driver *d);
 void dataplane_driver_servers_add(struct dataplane_driver *d, const struct change *list, size_t count);
 void dataplane_driver_servers_clear(struct dataplane_driver *d);
 /* True: it goes without a transaction, and ends in dataplane_driver_servers_replaced. */
-bool dataplane_driver_servers_write(struct dataplane_driver *d, int64_t version);
+bool dataplane_driver_servers_write(struct dataplane_driver *d, int64_t version, bool review);
 void dataplane_driver_servers_replaced(struct dataplane_driver *d, const struct replaced *r);
 
 /* driver_served.c */

@@ -3,7 +3,7 @@
  * endpoints (haproxy/dataplane/replacement). Which way a write goes:
  *
  *   servers come or go, all of their words can be said to HAProxy    so; a health check begins with the reload that follows
- *   the file says something else in the API's own words (HARMFUL)    a transaction
+ *   the API's write of the file would mean something else            the file from before goes back, and a transaction, previewed
  *   a backend or its settings change, HAProxy may run another file   a transaction
  */
 #include "base/clock.h"
@@ -65,7 +65,7 @@ static void driver_servers_on_file(void *arg, const struct dataplane_answer *a)
     struct dataplane_driver *d = arg;
     struct dataplane_servers *s = &d->servers;
     if (a->error != NULL || a->status != 200 || a->version != s->version || driver_servers_prepare(d, a) != 0) {
-        dataplane_driver_transact_now(d, s->version);
+        dataplane_driver_transact_now(d, s->version, s->review);
         return;
     }
     const struct replacement_request request = {
@@ -74,13 +74,14 @@ static void driver_servers_on_file(void *arg, const struct dataplane_answer *a)
     dataplane_driver_replace(&d->base, s->version, &request);
 }
 
-bool dataplane_driver_servers_write(struct dataplane_driver *d, int64_t version)
+bool dataplane_driver_servers_write(struct dataplane_driver *d, int64_t version, bool review)
 {
     struct dataplane_servers *s = &d->servers;
     verification_age(&d->verification, clock_mono_ms());
     if (!d->base.adds || !s->any || s->beyond || !verification_usable(&d->verification, false))
         return false;
     s->version = version;
+    s->review = review;
     dataplane_send(d->client, "GET", "/configuration/raw", NULL, driver_servers_on_file, d);
     return true;
 }
@@ -88,7 +89,7 @@ bool dataplane_driver_servers_write(struct dataplane_driver *d, int64_t version)
 void dataplane_driver_servers_replaced(struct dataplane_driver *d, const struct replaced *r)
 {
     if (r->result == TRANSACTION_HARMFUL) {
-        dataplane_driver_transact_now(d, r->version);
+        dataplane_driver_transact_now(d, r->version, d->servers.review);
         return;
     }
     if (r->result == TRANSACTION_COMMITTED && !r->runs && r->reload_id == NULL) {

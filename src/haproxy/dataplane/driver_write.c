@@ -76,12 +76,14 @@ static void dataplane_driver_transact(struct dataplane_driver *d, struct transac
         dataplane_driver_written(d);
 }
 
-void dataplane_driver_transact_now(struct dataplane_driver *d, int64_t version)
+void dataplane_driver_transact_now(struct dataplane_driver *d, int64_t version, bool review)
 {
     struct transaction_action begin = transaction_start(&d->transaction, version, d->steps, d->step_count);
     d->steps = NULL;
     d->step_count = 0;
     dataplane_driver_servers_clear(d);
+    if (review)
+        transaction_preview_first(&d->transaction);
     dataplane_driver_transact(d, begin);
 }
 
@@ -95,15 +97,8 @@ void dataplane_driver_load(struct dataplane_driver *d, int64_t version, const ch
 void dataplane_driver_write(struct driver *d, int64_t version, bool review, bool reload)
 {
     struct dataplane_driver *own = dataplane_driver_of(d);
-    if (!review && !reload && dataplane_driver_servers_write(own, version))
-        return;
-    struct transaction_action begin = transaction_start(&own->transaction, version, own->steps, own->step_count);
-    own->steps = NULL;
-    own->step_count = 0;
-    dataplane_driver_servers_clear(own);
-    if (review)
-        transaction_preview_first(&own->transaction);
-    dataplane_driver_transact(own, begin);
+    if (reload || !dataplane_driver_servers_write(own, version, review))
+        dataplane_driver_transact_now(own, version, review);
 }
 
 void dataplane_driver_abort(struct driver *d)
