@@ -134,7 +134,7 @@ def left_by_death(running: Running, text: str, ours: Ours) -> set[str]:
 
 
 def foreign_text(text: str, ours: Ours) -> str:
-    """The file without our lines and without what the Data Plane API numbers and sums it with."""
+    """The file without our lines and comments, and without what the Data Plane API numbers and sums it with."""
     kept, backend = [], ""
     for line in text.splitlines():
         if re.match(r"\S", line) and not line.startswith("#"):
@@ -142,7 +142,7 @@ def foreign_text(text: str, ours: Ours) -> str:
         found = re.match(r"\s+server (\S+) (.*)", line)
         if backend == ours.backend and found and ours.line_is_ours(found[1], found[2]):
             continue
-        if not line.startswith(("# _version", "# _md5hash")):
+        if not line.startswith(("# _version", "# _md5hash", "# haproxy-k8s-sync: ")):
             kept.append(line)
     return "\n".join(kept)
 

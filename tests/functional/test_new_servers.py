@@ -81,3 +81,13 @@ def test_the_daemon_is_killed_between_add_and_write(rig: Rig) -> None:
     rig.start()
     rig.wait_in_sync()
     assert "n2" not in rig.haproxy.servers("be") and not rig.differences()
+
+
+def test_the_comment_of_a_write_is_that_of_the_last_one(rig: Rig) -> None:
+    for number in (1, 2, 3):
+        if number == 1:
+            in_step(rig, 1)
+        rig.pods(*range(1, number + 1))
+        rig.wait_servers(*range(1, number + 1))
+        settled(rig)
+    assert rig.dataplane.file().count("# haproxy-k8s-sync: ") == 1

@@ -477,6 +477,48 @@ static void tell(struct api *a, struct request *r, size_t backend, struct runnin
     check_taken(a, &before, &r->decided, true, "a runtime update");
 }
 
+/* In maintenance; a health check does not begin. */
+static void add_running(struct api *a, struct request *r, size_t backend)
+{
+    struct server said = {.port = 0};
+    char why[64];
+    size_t *count = &a->running.of[backend].count;
+    if (a->world->settings.adds == 0 || server_read(r->json, &said, why, sizeof(why)) != 0)
+        unexpected(a, r);
+    bool fixed = strcmp(a->running.of[backend].balance, "static-rr") == 0;
+    if (fixed || !a->running.of[backend].exists || *count == SERVERS_MAX || a->local.refuse_adds > 0) {
+        a->local.refuse_adds -= a->local.refuse_adds > 0;
+        message(r, 500, "words of HAProxy");
+    } else if (running_find(&a->running, backend, said.name) != NULL) {
+        message(r, 409, "Already exists");
+    } else {
+        struct running_server *is = &a->running.of[backend].servers[(*count)++];
+        *is = (struct running_server){.port = said.port,
+                                      .weight = said.weight >= 0 ? said.weight : 1,
+                                      .admin = MAINT,
+                                      .added = true,
+                                      .unchecked = said.check == ON,
+                                      .line = said};
+        memcpy(is->name, said.name, NAME_BYTES);
+        memcpy(is->address, said.address, NAME_BYTES);
+        whole_server_set(a, backend, said.name, WHOLE_HAND_ALL);
+        message(r, 201, "added");
+    }
+}
+
+/* HAProxy deletes none that is in use. */
+static void delete_running(struct api *a, struct request *r, size_t backend, struct running_server *is)
+{
+    is->admin = MAINT;
+    if (is->used_until_us > a->world->now_us) {
+        message(r, 500, "words of HAProxy");
+        return;
+    }
+    size_t at = (size_t)(is - a->running.of[backend].servers);
+    memmove(is, is + 1, (--a->running.of[backend].count - at) * sizeof(*is));
+    r->reply.status = 204;
+}
+
 /* And the daemon waits for that. */
 static bool answered_to(const struct api *a, const struct request *r)
 {
@@ -490,8 +532,9 @@ static void runtime(struct api *a, struct request *r, const struct address *at)
         if (a->haproxy_back_us != 0)
             buf_add(&r->reply.body, "{\"error\":\"connection refused\"}");
         else
-            buf_printf(&r->reply.body, "{\"info\":{\"pid\":%u,\"uptime\":%llu}}", a->pid,
-                       (unsigned long long)(a->world->now_us - a->pid_since_us) / 1000000);
+            buf_printf(&r->reply.body, "{\"info\":{\"pid\":%u,\"uptime\":%llu%s}}", a->pid,
+                       (unsigned long long)(a->world->now_us - a->pid_since_us) / 1000000,
+                       a->world->settings.adds != 0 ? ",\"version\":\"3.4.0\"" : "");
         return;
     }
     if (is_part(at, 1, "maps") && at->count > 2) {
@@ -505,9 +548,17 @@ static void runtime(struct api *a, struct request *r, const struct address *at)
         message(r, 500, "connection refused");
         return;
     }
+    if (strcmp(r->method, "POST") == 0 && at->count == 4) {
+        add_running(a, r, backend);
+        return;
+    }
     struct running_server *is = at->count > 4 ? running_find(&a->running, backend, at->parts[4]) : NULL;
     if (at->count > 4 ? is == NULL : a->running.of[backend].count == 0) {
         message(r, 404, "no data");
+        return;
+    }
+    if (strcmp(r->method, "DELETE") == 0 && is != NULL) {
+        delete_running(a, r, backend, is);
         return;
     }
     if (strcmp(r->method, "PUT") == 0)

@@ -29,6 +29,7 @@ struct settings {
     unsigned apart_s;  /* CONFIG_MIN_INTERVAL */
     unsigned canary;   /* CONFIG_CANARY */
     unsigned files;    /* CONFIG_FILES_DIR has some */
+    unsigned adds;     /* the API, and HAProxy behind it, are of versions that add servers */
 };
 
 enum pod_state { POD_NONE, POD_READY, POD_UNREADY, POD_LEAVING, POD_GONE, POD_STATES };

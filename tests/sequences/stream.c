@@ -36,6 +36,7 @@ static const struct {
     {"apart", offsetof(struct settings, apart_s), {0, 0, 2, 30}, 4},
     {"canary", offsetof(struct settings, canary), {0, 1}, 2},
     {"files", offsetof(struct settings, files), {0, 1}, 2},
+    {"adds", offsetof(struct settings, adds), {0}, 0}, /* by the seed */
 };
 
 #define OF_SERVERS 14 /* rows, which all streams have */
@@ -153,6 +154,7 @@ void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsign
     for (unsigned i = 0; i < 8; i++)
         (void)dice_below(&dice, 2);
     settings_by_chance(s, &dice, local, whole, clusters);
+    s->settings.adds = whole && local == LOCAL_NONE && seed % 2 == 1;
     for (s->count = 0; s->count < count && s->count < EVENTS_MAX; s->count++) {
         struct event *e = &s->events[s->count];
         *e = (struct event){.after_ms = pause_by_chance(&dice)};

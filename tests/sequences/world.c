@@ -399,6 +399,7 @@ void world_pass(struct world *w, uint64_t us)
 
 void world_open(struct world *w, const struct settings *s, int verdict_fd, bool chatty)
 {
+    api_about_version = s->adds != 0 ? "v3.4.0" : "v3.1.0";
     memset(w, 0, sizeof(*w));
     world = w;
     w->settings = *s;

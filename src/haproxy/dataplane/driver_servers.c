@@ -6,6 +6,8 @@
  *   the API's write of the file would mean something else            the file from before goes back, and a transaction, previewed
  *   a backend or its settings change, HAProxy may run another file   a transaction
  */
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
@@ -35,6 +37,18 @@ void dataplane_driver_servers_add(struct dataplane_driver *d, const struct chang
     }
 }
 
+/* The comments of an earlier write go. */
+static void driver_servers_unmark(const struct cfg_content *c, struct cfg_edits *ret)
+{
+    const char *line = c->text;
+    for (unsigned number = 1; line != NULL && (*line == '#' || *line == '\n'); number++) {
+        if (replacement_is_mark(line))
+            cfg_edits_add(ret, number, CFG_EDIT_REMOVE, NULL, 0);
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+}
+
 /* The file with the changes. -1: they take a transaction. */
 static int driver_servers_prepare(struct dataplane_driver *d, const struct dataplane_answer *a)
 {
@@ -51,6 +65,7 @@ static int driver_servers_prepare(struct dataplane_driver *d, const struct datap
     const struct cfg_file *f = cfg_content_file(s->before, &err);
     if (f == NULL || local_config_edit(f, list, s->changes.count, &s->edits, &err) != 0)
         return -1;
+    driver_servers_unmark(s->before, &s->edits);
     cfg_file_print(f, &s->edits, NULL, &text);
     s->text = cfg_content_take(&text);
     const struct cfg_file *to = cfg_content_file(s->text, &err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/mask.h"
 #include "haproxy/cfg/source.h"
@@ -18,9 +19,11 @@
 #include "haproxy/validation_text.h"
 
 /* Each commit moves the version on, and so makes this comment one of the past. */
-#define REPLACEMENT_UNLOADED "# haproxy-k8s-sync: version %" PRId64 " is loaded by the next one\n"
+#define UNLOADED "# haproxy-k8s-sync: version "
+#define REPLACEMENT_UNLOADED UNLOADED "%" PRId64 " is loaded by the next one\n"
 
-#define REPLACEMENT_TOLD "# haproxy-k8s-sync: it need not if HAProxy has in version %" PRId64 ": "
+#define TOLD "# haproxy-k8s-sync: it need not if HAProxy has in version "
+#define REPLACEMENT_TOLD TOLD "%" PRId64 ": "
 #define TOLD_MAX_BYTES 512u /* more of it is no comment any more: then it is loaded */
 
 #define HEAD_BYTES 1024u /* the comments that a file begins with */
@@ -364,4 +367,9 @@ struct transaction_action replacement_judged(struct replacement *r, const char *
         return replacement_not_back(r, ERROR_INVALID, problem);
     (void)error_set(&r->error, ERROR_INVALID, "the Data Plane API would change its meaning: %s", problem);
     return replacement_post(r, REPLACEMENT_RESTORE, replacement_as_sent(r->request.before, &r->own[1]));
+}
+
+bool replacement_is_mark(const char *line)
+{
+    return str_has_prefix(line, UNLOADED) || str_has_prefix(line, TOLD);
 }

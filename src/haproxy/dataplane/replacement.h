@@ -94,3 +94,5 @@ bool replacement_is_unloaded(const char *head, size_t len, int64_t version);
 bool replacement_told(const char *head, size_t len, int64_t version, struct changes *ret);
 /* problem: what of the file means something else than what was sent; NULL: nothing. */
 struct transaction_action replacement_judged(struct replacement *r, const char *problem);
+/* A line that says so of a version: it is one of the past once the file is written again. */
+bool replacement_is_mark(const char *line);
