@@ -1,11 +1,15 @@
 #include "net/http.h"
 
 #include <curl/curl.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
 #include "base/base64.h"
 #include "base/clock.h"
@@ -177,6 +181,25 @@ static size_t http_hide_credentials(const struct http_request *q, char *bytes, s
 }
 
 /* ---- libcurl's callbacks ---- */
+
+/* libcurl does not say why it got none. */
+static curl_socket_t make_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct http_request *q = arg;
+    (void)purpose;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    q->socket_errno = fd < 0 ? errno : 0;
+    return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+    const struct http_request *q = arg;
+    (void)purpose;
+    /* Fails on a unix socket, which needs none. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &q->tcp_user_timeout_ms, sizeof(q->tcp_user_timeout_ms));
+    return CURL_SOCKOPT_OK;
+}
 
 static void fill_response(struct http_request *q, struct http_response *r)
 {
@@ -454,13 +477,16 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
         curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
     q->tcp_user_timeout_ms =
         (unsigned)(o->tcp_user_timeout_ms != 0 ? o->tcp_user_timeout_ms : DEFAULT_TCP_USER_TIMEOUT_MS);
-    http_set_socket_options(q);
 }
 
 static void set_callbacks(struct http_request *q)
 {
     curl_easy_setopt(q->easy, CURLOPT_PRIVATE, q);
     curl_easy_setopt(q->easy, CURLOPT_ERRORBUFFER, q->error_text);
+    curl_easy_setopt(q->easy, CURLOPT_OPENSOCKETFUNCTION, make_socket);
+    curl_easy_setopt(q->easy, CURLOPT_OPENSOCKETDATA, q);
+    curl_easy_setopt(q->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+    curl_easy_setopt(q->easy, CURLOPT_SOCKOPTDATA, q);
     curl_easy_setopt(q->easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(q->easy, CURLOPT_HEADERDATA, q);
     curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_body);

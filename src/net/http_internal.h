@@ -64,6 +64,3 @@ const char *http_tls_hint(const struct http_request *q, CURLcode code);
 void http_note_server_certificate(struct http_request *q);
 /* When it ends. */
 void http_forget_tls(struct http_request *q);
-
-/* TCP_USER_TIMEOUT and close-on-exec on every socket of the request. */
-void http_set_socket_options(struct http_request *q);
