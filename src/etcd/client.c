@@ -101,7 +101,6 @@ void etcd_client_free(struct etcd_client *c)
 {
     if (c == NULL)
         return;
-    etcd_watches_end(c);
     for (struct etcd_call *call = LIST_FIRST(&c->calls), *next; call != NULL; call = next) {
         next = LIST_NEXT(call, entry);
         etcd_call_cancel(call);

@@ -38,7 +38,7 @@ struct etcd_client_options {
 /* NULL, ERROR_FATAL: no endpoint. */
 struct etcd_client *etcd_client_new(struct http *http, const struct etcd_client_options *options,
                                     struct error *err) must_check;
-void etcd_client_free(struct etcd_client *c); /* cancels its calls and watches; NULL is allowed */
+void etcd_client_free(struct etcd_client *c); /* cancels its calls; NULL is allowed */
 /* Another one from the next request for a token on; NULL: none. Copied. */
 void etcd_client_set_password(struct etcd_client *c, const char *password);
 /* Which endpoint answered last; "" before the first answer. */

@@ -55,4 +55,3 @@ struct etcd_call *etcd_newest(struct etcd_client *c, size_t endpoint, const char
 
 /* watch.c */
 void etcd_watches_token_came(struct etcd_client *c, const struct error *err);
-void etcd_watches_end(struct etcd_client *c); /* it goes: they stay stopped */

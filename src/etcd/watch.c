@@ -19,7 +19,7 @@ enum reported { REPORTED_NOTHING, REPORTED_CONNECTED, REPORTED_LOST };
 
 struct etcd_watch {
     LIST_ENTRY(etcd_watch) entry;
-    struct etcd_client *client; /* NULL: it was freed */
+    struct etcd_client *client;
     char *key;
     bool prefix;
     struct etcd_watch_callbacks callbacks;
@@ -363,9 +363,9 @@ struct etcd_watch *etcd_watch_new(struct event_base *base, struct etcd_client *c
     return w;
 }
 
-static void detach(struct etcd_watch *w)
+void etcd_watch_free(struct etcd_watch *w)
 {
-    if (w->client == NULL)
+    if (w == NULL)
         return;
     const struct etcd_watch_input stop = {.type = ETCD_WATCH_STOP};
     if (etcd_watch_step(&w->machine, &stop, 0) & ETCD_WATCH_CANCEL)
@@ -373,20 +373,6 @@ static void detach(struct etcd_watch *w)
     timer_cancel(&w->timer);
     w->turn++;
     LIST_REMOVE(w, entry);
-    w->client = NULL;
-}
-
-void etcd_watches_end(struct etcd_client *c)
-{
-    while (!LIST_EMPTY(&c->watches))
-        detach(LIST_FIRST(&c->watches));
-}
-
-void etcd_watch_free(struct etcd_watch *w)
-{
-    if (w == NULL)
-        return;
-    detach(w);
     w->freed = true;
     if (w->calling == 0)
         watch_destroy(w);
@@ -394,8 +380,6 @@ void etcd_watch_free(struct etcd_watch *w)
 
 void etcd_watch_start(struct etcd_watch *w, int64_t revision)
 {
-    if (w->client == NULL)
-        return;
     w->endpoint = w->client->current;
     error_clear(&w->why);
     watch_step(w, ETCD_WATCH_START, revision, 0);
@@ -403,6 +387,5 @@ void etcd_watch_start(struct etcd_watch *w, int64_t revision)
 
 void etcd_watch_stop(struct etcd_watch *w)
 {
-    if (w->client != NULL)
-        watch_step(w, ETCD_WATCH_STOP, 0, 0);
+    watch_step(w, ETCD_WATCH_STOP, 0, 0);
 }

@@ -299,15 +299,12 @@ static void changed_then(void *arg, const struct etcd_event *events, size_t coun
     if (strcmp(what, "free") == 0) {
         etcd_watch_free(watch);
         watch = NULL;
-    } else if (strcmp(what, "free client") == 0) {
-        etcd_client_free(client);
-        client = NULL;
     }
 }
 
-TEST_EACH(within_a_callback, 4)
+TEST_EACH(within_a_callback, 3)
 {
-    static char whats[][12] = {"stop", "start", "free", "free client"};
+    static char whats[][8] = {"stop", "start", "free"};
     static const struct etcd_watch_callbacks then = {changed_then, on_compacted, on_state};
     MEMBER(0,
            {.expect = FROM("5"), .body = CREATED("9") EVENTS("5", A(ONE, "5")) EVENTS("6", A(TWO, "6")), .after = HOLD},
@@ -320,21 +317,4 @@ TEST_EACH(within_a_callback, 4)
     for (int i = 0; i < 5; i++)
         event_base_loop(world.base, EVLOOP_NONBLOCK);
     ck_assert_str_eq(buf_str(&told), "connected x/a=1 ");
-    if (_i == 3) {
-        etcd_watch_start(watch, 9); /* there is no client any more: nothing */
-        etcd_watch_stop(watch);
-    }
-}
-
-TEST(the_client_goes_first)
-{
-    MEMBER(0, {.expect = "watch", .body = CREATED("9"), .after = HOLD});
-    start(1, NULL, 5);
-    UNTIL(was_told("connected"));
-    etcd_client_free(client);
-    client = NULL;
-    etcd_watch_start(watch, 9);
-    for (int i = 0; i < 5; i++)
-        event_base_loop(world.base, EVLOOP_NONBLOCK);
-    ck_assert_str_eq(buf_str(&told), "connected ");
 }
