@@ -61,15 +61,15 @@ struct etcd_call {
     bool only_one;       /* that one alone is asked */
     bool passing;        /* what was wrong with one of them may be over in a moment */
     bool renewed_token;
-    bool waits_for_token;
-    bool without_hope;     /* no token came: why */
+    bool without_hope; /* no token came: why */
+    struct etcd_token_wait token;
     unsigned token_number; /* with which it was sent */
     struct error why;      /* not, by the endpoint that was asked last but for those that only were not there */
     struct buf tries;      /* what each of them said */
 };
 
 static struct etcd_call *call_new(struct etcd_client *c, const struct etcd_call_kind *kind, char *body, void *arg);
-static void call_token_came(struct etcd_call *call, const struct error *err);
+static void call_token_came(void *arg, const struct error *err);
 static void next_try(void *arg);
 
 /* ---- life ---- */
@@ -93,7 +93,7 @@ struct etcd_client *etcd_client_new(struct http *http, const struct etcd_client_
     c->password = mem_strdup(options->password);
     c->timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS;
     LIST_INIT(&c->calls);
-    LIST_INIT(&c->watches);
+    LIST_INIT(&c->token_waits);
     return c;
 }
 
@@ -139,16 +139,26 @@ void etcd_client_failed(struct etcd_client *c, size_t endpoint)
 
 /* ---- who this is to etcd ---- */
 
+void etcd_token_wait_end(struct etcd_token_wait *w)
+{
+    if (w->waits)
+        LIST_REMOVE(w, entry);
+    w->waits = false;
+}
+
 /* The token of a user is fetched before the first request and when etcd knows it no more (a simple token ends five
  * minutes after its last use, and with the member that made it). */
-bool etcd_token_ready(struct etcd_client *c)
+bool etcd_token_ready(struct etcd_client *c, struct etcd_token_wait *w)
 {
     static const struct etcd_call_kind kind = {ETCD_TOKEN, .path = "/v3/auth/authenticate", .without_token = true};
+    etcd_token_wait_end(w);
     if (c->user == NULL || c->token != NULL || c->auth_off)
         return true;
     if (c->authenticating == NULL)
         c->authenticating =
             call_new(c, &kind, etcd_codec_authenticate(c->user, c->password != NULL ? c->password : ""), NULL);
+    w->waits = true;
+    LIST_INSERT_HEAD(&c->token_waits, w, entry);
     return false;
 }
 
@@ -208,9 +218,10 @@ static void token_came(struct etcd_call *call, const struct error *err)
     c->token_number++;
     if (err == NULL)
         c->token = call->result.token;
-    for (struct etcd_call *each = LIST_FIRST(&c->calls); each != NULL; each = LIST_NEXT(each, entry))
-        call_token_came(each, err);
-    etcd_watches_token_came(c, err);
+    for (struct etcd_token_wait *w; (w = LIST_FIRST(&c->token_waits)) != NULL;) {
+        etcd_token_wait_end(w);
+        w->came(w->arg, err);
+    }
 }
 
 /* Reports it to the caller; err NULL: it was read. */
@@ -249,6 +260,7 @@ static struct etcd_call *call_new(struct etcd_client *c, const struct etcd_call_
     call->first = c->current;
     call->deadline_ms = clock_mono_ms() + c->timeout_ms;
     LIST_INSERT_HEAD(&c->calls, call, entry);
+    call->token = (struct etcd_token_wait){.came = call_token_came, .arg = call};
     timer_init(&call->timer, http_base(c->http), next_try, call);
     timer_set(&call->timer, 0);
     return call;
@@ -256,6 +268,7 @@ static struct etcd_call *call_new(struct etcd_client *c, const struct etcd_call_
 
 static void free_parts(struct etcd_call *call)
 {
+    etcd_token_wait_end(&call->token);
     timer_fini(&call->timer);
     mem_wipe_free(call->body);
     free(call->about);
@@ -505,19 +518,16 @@ static void next_try(void *arg)
         end_without_answer(call);
         return;
     }
-    call->waits_for_token = !call->kind->without_token && !etcd_token_ready(call->client);
-    if (call->waits_for_token)
+    if (!call->kind->without_token && !etcd_token_ready(call->client, &call->token))
         timer_set(&call->timer, call->deadline_ms - now);
     else if (start_try(call, call->deadline_ms - now, &err) != 0)
         try_elsewhere(call, &err);
 }
 
 /* Reported in a turn of the loop of its own: a callback may do anything with the other calls. */
-static void call_token_came(struct etcd_call *call, const struct error *err)
+static void call_token_came(void *arg, const struct error *err)
 {
-    if (!call->waits_for_token)
-        return;
-    call->waits_for_token = false;
+    struct etcd_call *call = arg;
     call->without_hope = err != NULL;
     if (err != NULL)
         call->why = *err;
