@@ -17,7 +17,7 @@
 #define SAID_BYTES 480
 #define EXCERPT_BYTES 200
 
-enum etcd_answer { ETCD_GOT, ETCD_TXN, ETCD_GRANT, ETCD_KEEP_ALIVE, ETCD_REVOKE, ETCD_TOKEN };
+enum etcd_answer { ETCD_GOT, ETCD_TXN, ETCD_GRANT, ETCD_KEEP_ALIVE, ETCD_TOKEN };
 
 /* What a call asks. */
 struct etcd_call_kind {
@@ -120,15 +120,9 @@ void etcd_client_set_password(struct etcd_client *c, const char *password)
     c->password = mem_strdup(password);
 }
 
-const char *etcd_client_endpoint(const struct etcd_client *c)
-{
-    return c->answered != NULL ? c->answered : "";
-}
-
 void etcd_client_answered(struct etcd_client *c, size_t endpoint)
 {
     c->current = endpoint;
-    c->answered = c->endpoints[endpoint].base_url;
 }
 
 void etcd_client_failed(struct etcd_client *c, size_t endpoint)
@@ -192,8 +186,6 @@ bool etcd_token_refused(struct etcd_client *c, unsigned number)
 /* Takes over what is needed of its answer; -1: what came is no such answer. */
 static int call_read(struct etcd_call *call, const char *body, size_t len, struct error *err)
 {
-    bool unused;
-    int64_t revision;
     switch (call->kind->answer) {
     case ETCD_GOT:
         return etcd_codec_read_got(body, len, &call->result.got, err);
@@ -203,8 +195,6 @@ static int call_read(struct etcd_call *call, const char *body, size_t len, struc
         return etcd_codec_read_grant(body, len, &call->result.lease.id, &call->result.lease.ttl_s, err);
     case ETCD_KEEP_ALIVE:
         return etcd_codec_read_keep_alive(body, len, &call->result.lease.ttl_s, err);
-    case ETCD_REVOKE: /* nothing in it is of use */
-        return etcd_codec_read_txn(body, len, &unused, &revision, err);
     case ETCD_TOKEN:
         break;
     }
@@ -239,7 +229,6 @@ static void call_report(struct etcd_call *call, const struct error *err)
         break;
     case ETCD_GRANT:
     case ETCD_KEEP_ALIVE:
-    case ETCD_REVOKE:
         call->done.lease(call->arg, good ? call->result.lease.id : 0, good ? call->result.lease.ttl_s : 0, err);
         break;
     case ETCD_TOKEN:
@@ -607,11 +596,5 @@ struct etcd_call *etcd_lease_keep_alive(struct etcd_client *c, int64_t id, etcd_
 {
     static const struct etcd_call_kind kind = {ETCD_KEEP_ALIVE, .path = "/v3/lease/keepalive", .gone_is_ended = true,
                                                .stream = true};
-    return lease_call(c, &kind, etcd_codec_lease(id), id, done, arg);
-}
-
-struct etcd_call *etcd_lease_revoke(struct etcd_client *c, int64_t id, etcd_lease_fn *done, void *arg)
-{
-    static const struct etcd_call_kind kind = {ETCD_REVOKE, .path = "/v3/lease/revoke", .gone_is_ended = true};
     return lease_call(c, &kind, etcd_codec_lease(id), id, done, arg);
 }

@@ -28,7 +28,6 @@ struct etcd_client {
     struct http_endpoint *endpoints;
     size_t endpoint_count;
     size_t current;        /* is asked first: that answered last, or the one behind it since it did not */
-    const char *answered;  /* the URL of that; NULL: none yet */
     char *user, *password; /* NULL: none */
     uint64_t timeout_ms;
     LIST_HEAD(etcd_calls, etcd_call) calls;

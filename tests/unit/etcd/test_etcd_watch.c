@@ -55,7 +55,6 @@ TEST_EACH(events_in_any_split, 4)
         buf_str(&requests),
         "0 /v3/watch - {\"create_request\":{\"key\":\"eC8=\",\"range_end\":\"eDA=\",\"start_revision\":\"5\","
         "\"progress_notify\":true,\"fragment\":true}}\n");
-    ck_assert_str_eq(etcd_client_endpoint(client), members[0].url);
 }
 
 TEST(all_of_one_batch_together)
@@ -94,7 +93,7 @@ TEST(at_the_next_endpoint)
     MEMBER(2, {.expect = FROM("5"), .body = CREATED("9"), .after = HOLD});
     start(3, NULL, 5);
     TOLD("lost:retry connected lost:retry connected ");
-    ck_assert_str_eq(etcd_client_endpoint(client), members[2].url);
+    ck_assert_uint_eq(members[2].next, 1);
 }
 
 TEST(without_a_leader)
