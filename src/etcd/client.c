@@ -161,14 +161,6 @@ char *etcd_token_header(const struct etcd_client *c)
     return c->token != NULL ? mem_join("Authorization: ", c->token) : NULL;
 }
 
-static void token_unwanted(struct etcd_client *c)
-{
-    c->auth_off = true;
-    if (!c->auth_off_logged)
-        log_warn(c->log, "etcd has no authentication enabled; the user is not used", log_str("user", c->user));
-    c->auth_off_logged = true;
-}
-
 bool etcd_token_refused(struct etcd_client *c, unsigned number)
 {
     if (c->user == NULL)
@@ -377,15 +369,18 @@ static void end_unsure(struct etcd_call *call, const struct error *why)
 /* What is no refusal to the caller. */
 static bool is_settled(struct etcd_call *call, const struct etcd_refusal *r)
 {
+    struct etcd_client *c = call->client;
     bool token = r->kind == ETCD_REFUSED_TOKEN || r->kind == ETCD_REFUSED_NO_USER;
     if (r->kind == ETCD_REFUSED_NO_LEASE && call->kind->gone_is_ended) {
         call->result.lease.ttl_s = 0;
         call_end(call, NULL);
     } else if (r->kind == ETCD_REFUSED_AUTH_OFF && call->kind->without_token) {
-        token_unwanted(call->client);
+        if (!c->auth_off_logged)
+            log_warn(c->log, "etcd has no authentication enabled; the user is not used", log_str("user", c->user));
+        c->auth_off = c->auth_off_logged = true;
         call_end(call, NULL);
     } else if (token && !call->kind->without_token && !call->renewed_token &&
-               etcd_token_refused(call->client, call->token_number)) {
+               etcd_token_refused(c, call->token_number)) {
         call->renewed_token = true;
         timer_set(&call->timer, 0); /* the same endpoint */
     } else {
