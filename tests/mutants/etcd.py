@@ -31,7 +31,7 @@ room("etcd calls", ("test_etcd_codec", "test_etcd_client"), (
     Mutant("the leader is not asked for", CALL, "        .header = ETCD_REQUIRE_LEADER,\n", ""),
     Mutant("two tokens are fetched at once", TOKEN, "    if (c->authenticating == NULL)\n", ""),
     Mutant("authentication that came on is not noticed", TOKEN, "        c->auth_off = false;\n", ""),
-    Mutant("that there are no users is logged each time", TOKEN, "    c->auth_off_logged = true;\n", ""),
+    Mutant("that there are no users is logged each time", TOKEN, "c->auth_off = c->auth_off_logged = true;", "c->auth_off = true;"),
     Mutant("one code of gRPC is enough", REFUSAL, "    if (!known(message, ret))\n", ""),
     Mutant("unavailable is for good", REFUSAL, "grpc_code >= 13 && grpc_code <= 15", "grpc_code == 13 || grpc_code == 15"),
     Mutant("a page of a proxy that has trouble is for good", REFUSAL, "status >= 500 ? ETCD_REFUSED_UNSURE :", "false ? ETCD_REFUSED_UNSURE :"),
