@@ -305,6 +305,22 @@ static void explain_no_connection(struct http_request *q, const char *text, stru
                   os_error != 0 ? why : "", os_error != 0 ? ")" : "", q->proxy_hint);
 }
 
+static void http_request_free(struct http_request *q)
+{
+    LIST_REMOVE(q, entry);
+    curl_easy_cleanup(q->easy);
+    http_wipe_credentials(q);
+    http_forget_tls(q);
+    curl_slist_free_all(q->headers);
+    curl_slist_free_all(q->connect_to);
+    mem_wipe_free(q->send_body); /* a configuration or a key, perhaps */
+    free(q->key_pem);
+    free(q->url);
+    free(q->unix_socket);
+    buf_fini(&q->body);
+    free(q);
+}
+
 void http_request_finished(struct http_request *q, CURLcode code)
 {
     struct http_response r;
@@ -349,22 +365,6 @@ void http_request_finished(struct http_request *q, CURLcode code)
     curl_multi_remove_handle(q->http->multi, q->easy);
     q->callbacks.on_done(q->arg, &r, code == CURLE_OK ? NULL : &err);
     http_request_free(q);
-}
-
-void http_request_free(struct http_request *q)
-{
-    LIST_REMOVE(q, entry);
-    curl_easy_cleanup(q->easy);
-    http_wipe_credentials(q);
-    http_forget_tls(q);
-    curl_slist_free_all(q->headers);
-    curl_slist_free_all(q->connect_to);
-    mem_wipe_free(q->send_body); /* a configuration or a key, perhaps */
-    free(q->key_pem);
-    free(q->url);
-    free(q->unix_socket);
-    buf_fini(&q->body);
-    free(q);
 }
 
 void http_cancel(struct http_request *q)

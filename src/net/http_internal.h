@@ -54,7 +54,6 @@ struct http_request {
 
 /* Calls the owner back, then frees. */
 void http_request_finished(struct http_request *q, CURLcode code);
-void http_request_free(struct http_request *q);
 
 /* How the server is trusted and the client's identity (http_tls.c); before the headers are set. -1: an unusable name. */
 int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err) must_check;
