@@ -69,7 +69,7 @@ LOCAL = (
     Mutant("a driver without a preview is asked for one", "haproxy/instance_write.c", "instance_driver(in)->ops->preview != NULL &&", "true &&"),
 )
 
-# Others that the tests of their own rooms notice, too: the streams are to find them without being told where to look.
+# Others that the tests of their own rooms notice, too: the streams are to find them without being shown where to search.
 FOUND = (
     Mutant("a loss is forgotten as soon as it is over", LOSS_LIMIT, "bool counts_on = !l->held && counts(l, r->now_ms) && !r->returned(r->arg, l->server);", "bool counts_on = false;"),
     Mutant("no loss is held", LOSS_LIMIT, "bool held = (uint64_t)lost * 100 > (uint64_t)base * r->max_percent;", "bool held = false;"),

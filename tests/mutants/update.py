@@ -1,4 +1,4 @@
-"""The desired state from event to event (servers/desired/update): a change that concerns more places than are looked at, and what is
+"""The desired state from event to event (servers/desired/update): a change that concerns more places than are read, and what is
 taken over that is no more."""
 
 from .mutant import Mutant, room

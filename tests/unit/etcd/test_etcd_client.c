@@ -164,7 +164,7 @@ TEST(but_not_for_ever)
     ck_assert_uint_gt(members[0].next, 1);
 }
 
-TEST_EACH(what_etcd_says_is_told, 12)
+TEST_EACH(what_etcd_says_is_reported, 12)
 {
     static const struct {
         const char *message;
@@ -288,7 +288,7 @@ TEST(no_token_comes)
 
 /* ---- the end ---- */
 
-TEST(a_call_that_is_cancelled_tells_nothing)
+TEST(a_call_that_is_cancelled_calls_nothing_back)
 {
     MEMBER(0, {.expect = "range", .after = SILENT}, {.expect = "range", .body = GOT_X("7")});
     client = double_client(1, NULL, 0);
@@ -310,7 +310,7 @@ static void on_got_free(void *arg, const struct etcd_got *got, const struct erro
     client = NULL;
 }
 
-TEST(the_client_may_go_while_it_tells)
+TEST(the_client_may_go_while_it_calls_back)
 {
     MEMBER(0, {.expect = "range", .body = GOT_X("7")}, {.expect = "range", .after = SILENT});
     client = double_client(1, NULL, 0);

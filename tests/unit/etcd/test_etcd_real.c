@@ -1,6 +1,6 @@
 /* The client and its watches against a real etcd: what it is asked does what etcd/client.h and etcd/watch.h say.
  * All tests share a cluster of one member, and then one of three. */
-#include "etcd_told.h"
+#include "etcd_reported.h"
 #include "etcd_world.h"
 
 static struct etcd_client *client;
@@ -199,7 +199,7 @@ TEST_REAL(a_revision_that_is_gone)
     UNTIL(was_told("/a/1=three"));
 }
 
-/* More than one message of gRPC may have, which is 4 MiB unless somebody says otherwise; the watch gets it in
+/* More than one message of gRPC may have, which is 4 MiB unless a setting says otherwise; the watch gets it in
  * pieces. */
 TEST_REAL(much_at_once)
 {

@@ -1,6 +1,6 @@
 /* etcd/watch against members that answer by a script: from where a watch goes on, what ends it, and what callers may
  * do within it. */
-#include "etcd_told.h"
+#include "etcd_reported.h"
 #include "etcd_double.h"
 
 static struct etcd_client *client;

@@ -1,4 +1,4 @@
-"""What a Data Plane API tells HAProxy beside a write, instead of a reload, and whether that is read back (haproxy/dataplane)."""
+"""What a Data Plane API sends HAProxy beside a write, instead of a reload, and whether that is read back (haproxy/dataplane)."""
 
 from .mutant import Mutant, room
 
