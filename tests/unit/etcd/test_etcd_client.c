@@ -2,6 +2,8 @@
  * and what is said. */
 #include "etcd_double.h"
 
+#include "etcd/client_internal.h"
+
 static struct etcd_client *client;
 
 static void setup(void)
@@ -48,6 +50,24 @@ TEST(the_next_one_where_nobody_listens)
     struct outcome o = do_put(client, "x", "y"); /* it begins where it was answered */
     GOOD(o);
     ck_assert_int_eq(o.revision, 8);
+}
+
+TEST(the_next_call_begins_where_one_was_refused)
+{
+    MEMBER(0, {.expect = "txn", .after = LOSE},
+           {.expect = "range",
+            .status = "400 No",
+            .body = REFUSAL("etcdserver: mvcc: required revision is a future revision", "11")},
+           {.expect = "range", .body = GOT_X("7")});
+    MEMBER(1, {.expect = "no request"});
+    client = double_client(2, NULL, 0);
+    struct outcome o = do_put(client, "x", "y"); /* lost: what begins now begins at the other one */
+    assert_says(&o, ERROR_RETRY, "carried out");
+    o = (struct outcome){0};
+    ck_assert_ptr_nonnull(etcd_newest(client, 0, "x", false, on_got, &o));
+    UNTIL(o.done);
+    assert_says(&o, ERROR_INVALID, "future");
+    GOOD(got_x());
 }
 
 TEST(a_write_goes_on_where_it_was_not_sent)
