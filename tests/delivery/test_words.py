@@ -72,6 +72,7 @@ REFUSED_IN_SOURCE = [
     ("tests/a.py", 'def f():\n    """One.\n\n    It tells."""', 4, "tells"),
     ("tests/a.py", "def test_who_looked():\n    pass", 1, "looked"),
     ("tests/a.py", 'assert x == "told", f"{x} is told"', 1, "told"),
+    ("tests/a.py", 'Mutant("anybody may", "told", "look", "")', 1, "anybody"),
 ]
 
 
