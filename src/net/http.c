@@ -57,6 +57,11 @@ char *http_response_take_body(const struct http_response *r)
     return buf_take(&r->request->body);
 }
 
+char *http_response_name(const struct http_response *r)
+{
+    return mem_printf("%s %s", r->request->method, r->request->url);
+}
+
 int64_t http_response_retry_after_ms(const struct http_response *r)
 {
     const char *value = http_response_header(r, "Retry-After");
