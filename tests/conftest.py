@@ -1,4 +1,4 @@
-"""What a newcomer cannot have is not collected, and told in one line. Skips are told by their reason, however many tests had it. SIGINT
+"""What a newcomer cannot have is not collected, and reported in one line. Skips are reported by their reason, however many tests had it. SIGINT
 ends what the tests start, even where a shell that runs them in the background has it ignored: it is handled here, and so the default
 there. TIMES=1: what each file and the longest tests took."""
 

@@ -1,4 +1,4 @@
-/* Time that passes where a test says so, in place of base/clock and host/timer. Whoever includes this has a
+/* Time that passes where a test says so, in place of base/clock and host/timer. A file that includes this has a
  * VIRTUAL_TIME: a pointer to a struct with `uint64_t now_us` and `struct timer *timers[]`. */
 #pragma once
 

@@ -17,7 +17,7 @@
 #define SAID_BYTES 480
 #define EXCERPT_BYTES 200
 
-enum etcd_answer { ETCD_GOT, ETCD_TXN, ETCD_GRANT, ETCD_KEEP_ALIVE, ETCD_REVOKE, ETCD_TOKEN };
+enum etcd_answer { ETCD_GOT, ETCD_TXN, ETCD_GRANT, ETCD_KEEP_ALIVE, ETCD_TOKEN };
 
 /* What a call asks. */
 struct etcd_call_kind {
@@ -61,15 +61,15 @@ struct etcd_call {
     bool only_one;       /* that one alone is asked */
     bool passing;        /* what was wrong with one of them may be over in a moment */
     bool renewed_token;
-    bool waits_for_token;
-    bool without_hope;     /* no token came: why */
+    bool without_hope; /* no token came: why */
+    struct etcd_token_wait token;
     unsigned token_number; /* with which it was sent */
     struct error why;      /* not, by the endpoint that was asked last but for those that only were not there */
     struct buf tries;      /* what each of them said */
 };
 
 static struct etcd_call *call_new(struct etcd_client *c, const struct etcd_call_kind *kind, char *body, void *arg);
-static void call_token_came(struct etcd_call *call, const struct error *err);
+static void call_token_came(void *arg, const struct error *err);
 static void next_try(void *arg);
 
 /* ---- life ---- */
@@ -93,7 +93,7 @@ struct etcd_client *etcd_client_new(struct http *http, const struct etcd_client_
     c->password = mem_strdup(options->password);
     c->timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS;
     LIST_INIT(&c->calls);
-    LIST_INIT(&c->watches);
+    LIST_INIT(&c->token_waits);
     return c;
 }
 
@@ -101,7 +101,6 @@ void etcd_client_free(struct etcd_client *c)
 {
     if (c == NULL)
         return;
-    etcd_watches_end(c);
     for (struct etcd_call *call = LIST_FIRST(&c->calls), *next; call != NULL; call = next) {
         next = LIST_NEXT(call, entry);
         etcd_call_cancel(call);
@@ -121,15 +120,9 @@ void etcd_client_set_password(struct etcd_client *c, const char *password)
     c->password = mem_strdup(password);
 }
 
-const char *etcd_client_endpoint(const struct etcd_client *c)
-{
-    return c->answered != NULL ? c->answered : "";
-}
-
 void etcd_client_answered(struct etcd_client *c, size_t endpoint)
 {
     c->current = endpoint;
-    c->answered = c->endpoints[endpoint].base_url;
 }
 
 void etcd_client_failed(struct etcd_client *c, size_t endpoint)
@@ -140,30 +133,32 @@ void etcd_client_failed(struct etcd_client *c, size_t endpoint)
 
 /* ---- who this is to etcd ---- */
 
+void etcd_token_wait_end(struct etcd_token_wait *w)
+{
+    if (w->waits)
+        LIST_REMOVE(w, entry);
+    w->waits = false;
+}
+
 /* The token of a user is fetched before the first request and when etcd knows it no more (a simple token ends five
  * minutes after its last use, and with the member that made it). */
-bool etcd_token_ready(struct etcd_client *c)
+bool etcd_token_ready(struct etcd_client *c, struct etcd_token_wait *w)
 {
     static const struct etcd_call_kind kind = {ETCD_TOKEN, .path = "/v3/auth/authenticate", .without_token = true};
+    etcd_token_wait_end(w);
     if (c->user == NULL || c->token != NULL || c->auth_off)
         return true;
     if (c->authenticating == NULL)
         c->authenticating =
             call_new(c, &kind, etcd_codec_authenticate(c->user, c->password != NULL ? c->password : ""), NULL);
+    w->waits = true;
+    LIST_INSERT_HEAD(&c->token_waits, w, entry);
     return false;
 }
 
 char *etcd_token_header(const struct etcd_client *c)
 {
     return c->token != NULL ? mem_join("Authorization: ", c->token) : NULL;
-}
-
-static void token_unwanted(struct etcd_client *c)
-{
-    c->auth_off = true;
-    if (!c->auth_off_logged)
-        log_warn(c->log, "etcd has no authentication enabled; the user is not used", log_str("user", c->user));
-    c->auth_off_logged = true;
 }
 
 bool etcd_token_refused(struct etcd_client *c, unsigned number)
@@ -183,8 +178,6 @@ bool etcd_token_refused(struct etcd_client *c, unsigned number)
 /* Takes over what is needed of its answer; -1: what came is no such answer. */
 static int call_read(struct etcd_call *call, const char *body, size_t len, struct error *err)
 {
-    bool unused;
-    int64_t revision;
     switch (call->kind->answer) {
     case ETCD_GOT:
         return etcd_codec_read_got(body, len, &call->result.got, err);
@@ -194,8 +187,6 @@ static int call_read(struct etcd_call *call, const char *body, size_t len, struc
         return etcd_codec_read_grant(body, len, &call->result.lease.id, &call->result.lease.ttl_s, err);
     case ETCD_KEEP_ALIVE:
         return etcd_codec_read_keep_alive(body, len, &call->result.lease.ttl_s, err);
-    case ETCD_REVOKE: /* nothing in it is of use */
-        return etcd_codec_read_txn(body, len, &unused, &revision, err);
     case ETCD_TOKEN:
         break;
     }
@@ -209,9 +200,10 @@ static void token_came(struct etcd_call *call, const struct error *err)
     c->token_number++;
     if (err == NULL)
         c->token = call->result.token;
-    for (struct etcd_call *each = LIST_FIRST(&c->calls); each != NULL; each = LIST_NEXT(each, entry))
-        call_token_came(each, err);
-    etcd_watches_token_came(c, err);
+    for (struct etcd_token_wait *w; (w = LIST_FIRST(&c->token_waits)) != NULL;) {
+        etcd_token_wait_end(w);
+        w->came(w->arg, err);
+    }
 }
 
 /* Reports it to the caller; err NULL: it was read. */
@@ -229,7 +221,6 @@ static void call_report(struct etcd_call *call, const struct error *err)
         break;
     case ETCD_GRANT:
     case ETCD_KEEP_ALIVE:
-    case ETCD_REVOKE:
         call->done.lease(call->arg, good ? call->result.lease.id : 0, good ? call->result.lease.ttl_s : 0, err);
         break;
     case ETCD_TOKEN:
@@ -250,6 +241,7 @@ static struct etcd_call *call_new(struct etcd_client *c, const struct etcd_call_
     call->first = c->current;
     call->deadline_ms = clock_mono_ms() + c->timeout_ms;
     LIST_INSERT_HEAD(&c->calls, call, entry);
+    call->token = (struct etcd_token_wait){.came = call_token_came, .arg = call};
     timer_init(&call->timer, http_base(c->http), next_try, call);
     timer_set(&call->timer, 0);
     return call;
@@ -257,6 +249,7 @@ static struct etcd_call *call_new(struct etcd_client *c, const struct etcd_call_
 
 static void free_parts(struct etcd_call *call)
 {
+    etcd_token_wait_end(&call->token);
     timer_fini(&call->timer);
     mem_wipe_free(call->body);
     free(call->about);
@@ -376,15 +369,18 @@ static void end_unsure(struct etcd_call *call, const struct error *why)
 /* What is no refusal to the caller. */
 static bool is_settled(struct etcd_call *call, const struct etcd_refusal *r)
 {
+    struct etcd_client *c = call->client;
     bool token = r->kind == ETCD_REFUSED_TOKEN || r->kind == ETCD_REFUSED_NO_USER;
     if (r->kind == ETCD_REFUSED_NO_LEASE && call->kind->gone_is_ended) {
         call->result.lease.ttl_s = 0;
         call_end(call, NULL);
     } else if (r->kind == ETCD_REFUSED_AUTH_OFF && call->kind->without_token) {
-        token_unwanted(call->client);
+        if (!c->auth_off_logged)
+            log_warn(c->log, "etcd has no authentication enabled; the user is not used", log_str("user", c->user));
+        c->auth_off = c->auth_off_logged = true;
         call_end(call, NULL);
     } else if (token && !call->kind->without_token && !call->renewed_token &&
-               etcd_token_refused(call->client, call->token_number)) {
+               etcd_token_refused(c, call->token_number)) {
         call->renewed_token = true;
         timer_set(&call->timer, 0); /* the same endpoint */
     } else {
@@ -506,19 +502,16 @@ static void next_try(void *arg)
         end_without_answer(call);
         return;
     }
-    call->waits_for_token = !call->kind->without_token && !etcd_token_ready(call->client);
-    if (call->waits_for_token)
+    if (!call->kind->without_token && !etcd_token_ready(call->client, &call->token))
         timer_set(&call->timer, call->deadline_ms - now);
     else if (start_try(call, call->deadline_ms - now, &err) != 0)
         try_elsewhere(call, &err);
 }
 
 /* Reported in a turn of the loop of its own: a callback may do anything with the other calls. */
-static void call_token_came(struct etcd_call *call, const struct error *err)
+static void call_token_came(void *arg, const struct error *err)
 {
-    if (!call->waits_for_token)
-        return;
-    call->waits_for_token = false;
+    struct etcd_call *call = arg;
     call->without_hope = err != NULL;
     if (err != NULL)
         call->why = *err;
@@ -598,11 +591,5 @@ struct etcd_call *etcd_lease_keep_alive(struct etcd_client *c, int64_t id, etcd_
 {
     static const struct etcd_call_kind kind = {ETCD_KEEP_ALIVE, .path = "/v3/lease/keepalive", .gone_is_ended = true,
                                                .stream = true};
-    return lease_call(c, &kind, etcd_codec_lease(id), id, done, arg);
-}
-
-struct etcd_call *etcd_lease_revoke(struct etcd_client *c, int64_t id, etcd_lease_fn *done, void *arg)
-{
-    static const struct etcd_call_kind kind = {ETCD_REVOKE, .path = "/v3/lease/revoke", .gone_is_ended = true};
     return lease_call(c, &kind, etcd_codec_lease(id), id, done, arg);
 }

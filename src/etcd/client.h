@@ -38,11 +38,9 @@ struct etcd_client_options {
 /* NULL, ERROR_FATAL: no endpoint. */
 struct etcd_client *etcd_client_new(struct http *http, const struct etcd_client_options *options,
                                     struct error *err) must_check;
-void etcd_client_free(struct etcd_client *c); /* cancels its calls and watches; NULL is allowed */
+void etcd_client_free(struct etcd_client *c); /* cancels its calls; NULL is allowed */
 /* Another one from the next request for a token on; NULL: none. Copied. */
 void etcd_client_set_password(struct etcd_client *c, const char *password);
-/* Which endpoint answered last; "" before the first answer. */
-const char *etcd_client_endpoint(const struct etcd_client *c);
 
 /* A key with its value; NUL-terminated, may have NULs inside. */
 struct etcd_kv {
@@ -117,7 +115,6 @@ struct etcd_call *etcd_txn(struct etcd_client *c, const struct etcd_txn *txn, et
 typedef void etcd_lease_fn(void *arg, int64_t id, int64_t ttl_s, const struct error *err);
 struct etcd_call *etcd_lease_grant(struct etcd_client *c, int64_t ttl_s, etcd_lease_fn *done, void *arg) must_check;
 struct etcd_call *etcd_lease_keep_alive(struct etcd_client *c, int64_t id, etcd_lease_fn *done, void *arg) must_check;
-struct etcd_call *etcd_lease_revoke(struct etcd_client *c, int64_t id, etcd_lease_fn *done, void *arg) must_check;
 
 /* Nothing is called back. NULL is allowed. What was sent may be carried out. */
 void etcd_call_cancel(struct etcd_call *call);

@@ -28,7 +28,7 @@ int etcd_codec_read_txn(const char *json, size_t len, bool *ret_succeeded, int64
 
 /* id of a grant or of a keep-alive, and what is left of it. The answer to a keep-alive is a stream of one line. */
 char *etcd_codec_grant(int64_t ttl_s) must_check;
-char *etcd_codec_lease(int64_t id) must_check; /* to keep alive, or to revoke */
+char *etcd_codec_lease(int64_t id) must_check; /* to keep it alive */
 int etcd_codec_read_grant(const char *json, size_t len, int64_t *ret_id, int64_t *ret_ttl_s,
                           struct error *err) must_check;
 int etcd_codec_read_keep_alive(const char *json, size_t len, int64_t *ret_ttl_s,

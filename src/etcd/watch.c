@@ -18,8 +18,7 @@
 enum reported { REPORTED_NOTHING, REPORTED_CONNECTED, REPORTED_LOST };
 
 struct etcd_watch {
-    LIST_ENTRY(etcd_watch) entry;
-    struct etcd_client *client; /* NULL: it was freed */
+    struct etcd_client *client;
     char *key;
     bool prefix;
     struct etcd_watch_callbacks callbacks;
@@ -36,7 +35,7 @@ struct etcd_watch {
     /* the request under way */
     struct http_request *request;
     struct etcd_call *check;
-    bool waits_for_token;
+    struct etcd_token_wait token;
     unsigned token_number;
     struct etcd_watch_stream stream;
     bool bytes_came; /* since the last turn */
@@ -213,19 +212,14 @@ static int watch_request(struct etcd_watch *w, struct error *err)
     return w->request != NULL ? 0 : error_prefix(err, "etcd");
 }
 
-void etcd_watches_token_came(struct etcd_client *c, const struct error *err)
+static void watch_token_came(void *arg, const struct error *err)
 {
-    struct etcd_watch *w;
-    for (w = LIST_FIRST(&c->watches); w != NULL; w = LIST_NEXT(w, entry)) {
-        struct error why = {0};
-        if (!w->waits_for_token)
-            continue;
-        w->waits_for_token = false;
-        if (err != NULL)
-            watch_end(w, err);
-        else if (watch_request(w, &why) != 0)
-            watch_end(w, &why);
-    }
+    struct etcd_watch *w = arg;
+    struct error why = {0};
+    if (err != NULL)
+        watch_end(w, err);
+    else if (watch_request(w, &why) != 0)
+        watch_end(w, &why);
 }
 
 static void on_checked(void *arg, const struct etcd_got *got, const struct error *err)
@@ -248,7 +242,7 @@ static void watch_cancel(struct etcd_watch *w)
     w->request = NULL;
     etcd_call_cancel(w->check);
     w->check = NULL;
-    w->waits_for_token = false;
+    etcd_token_wait_end(&w->token);
     w->bytes_came = w->ended = false;
     error_clear(&w->end);
     etcd_watch_message_fini(&w->batch);
@@ -317,8 +311,7 @@ static void etcd_watch_do(struct etcd_watch *w, enum etcd_watch_action action)
         w->endpoint = (w->endpoint + 1) % count;
         break;
     case ETCD_WATCH_REQUEST:
-        w->waits_for_token = !etcd_token_ready(w->client);
-        if (!w->waits_for_token && watch_request(w, &err) != 0)
+        if (etcd_token_ready(w->client, &w->token) && watch_request(w, &err) != 0)
             watch_end(w, &err);
         break;
     case ETCD_WATCH_CHECK:
@@ -358,35 +351,20 @@ struct etcd_watch *etcd_watch_new(struct event_base *base, struct etcd_client *c
     w->arg = arg;
     etcd_watch_machine_init(&w->machine, backoff_random_seed());
     etcd_watch_stream_init(&w->stream);
+    w->token = (struct etcd_token_wait){.came = watch_token_came, .arg = w};
     timer_init(&w->timer, base, watch_turn, w);
-    LIST_INSERT_HEAD(&c->watches, w, entry);
     return w;
-}
-
-static void detach(struct etcd_watch *w)
-{
-    if (w->client == NULL)
-        return;
-    const struct etcd_watch_input stop = {.type = ETCD_WATCH_STOP};
-    if (etcd_watch_step(&w->machine, &stop, 0) & ETCD_WATCH_CANCEL)
-        watch_cancel(w);
-    timer_cancel(&w->timer);
-    w->turn++;
-    LIST_REMOVE(w, entry);
-    w->client = NULL;
-}
-
-void etcd_watches_end(struct etcd_client *c)
-{
-    while (!LIST_EMPTY(&c->watches))
-        detach(LIST_FIRST(&c->watches));
 }
 
 void etcd_watch_free(struct etcd_watch *w)
 {
     if (w == NULL)
         return;
-    detach(w);
+    const struct etcd_watch_input stop = {.type = ETCD_WATCH_STOP};
+    if (etcd_watch_step(&w->machine, &stop, 0) & ETCD_WATCH_CANCEL)
+        watch_cancel(w);
+    timer_cancel(&w->timer);
+    w->turn++;
     w->freed = true;
     if (w->calling == 0)
         watch_destroy(w);
@@ -394,8 +372,6 @@ void etcd_watch_free(struct etcd_watch *w)
 
 void etcd_watch_start(struct etcd_watch *w, int64_t revision)
 {
-    if (w->client == NULL)
-        return;
     w->endpoint = w->client->current;
     error_clear(&w->why);
     watch_step(w, ETCD_WATCH_START, revision, 0);
@@ -403,6 +379,5 @@ void etcd_watch_start(struct etcd_watch *w, int64_t revision)
 
 void etcd_watch_stop(struct etcd_watch *w)
 {
-    if (w->client != NULL)
-        watch_step(w, ETCD_WATCH_STOP, 0, 0);
+    watch_step(w, ETCD_WATCH_STOP, 0, 0);
 }

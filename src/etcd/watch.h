@@ -38,8 +38,7 @@ struct etcd_watch_callbacks {
     void (*state)(void *arg, bool connected, const struct error *err);
 };
 
-/* Nothing goes out before it is started. All of this may be called from the callbacks; where the client is freed
- * first, the watch stays stopped. */
+/* Nothing goes out before it is started. All of this may be called from the callbacks. The client outlives the watch. */
 struct etcd_watch *etcd_watch_new(struct event_base *base, struct etcd_client *c, const char *key, bool prefix,
                                   const struct etcd_watch_callbacks *callbacks, void *arg) must_check;
 void etcd_watch_free(struct etcd_watch *w); /* NULL is allowed */

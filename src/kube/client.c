@@ -238,7 +238,7 @@ void kube_client_note_answer(struct kube_client *c, const struct http_response *
 }
 
 int kube_client_result(struct kube_client *c, const struct http_response *r, const struct error *failure,
-                       const char *method, const char *path, int64_t *ret_retry_after_ms, struct error *err)
+                       int64_t *ret_retry_after_ms, struct error *err)
 {
     int64_t retry_after_ms = -1;
     int rc = 0;
@@ -252,7 +252,8 @@ int kube_client_result(struct kube_client *c, const struct http_response *r, con
         retry_after_ms = http_response_retry_after_ms(r);
         if (retry_after_ms < 0 && status.retry_after_seconds >= 0)
             retry_after_ms = (int64_t)status.retry_after_seconds * 1000;
-        rc = error_set_http(err, r->status, "%s %s%s: HTTP %d%s%s", method, kube_client_server(c), path, r->status,
+        cleanup(mem_free_ptr) char *name = http_response_name(r);
+        rc = error_set_http(err, r->status, "%s: HTTP %d%s%s", name, r->status,
                             str_empty(status.status_message) ? "" : ": ", status.status_message);
     }
     if (ret_retry_after_ms != NULL)

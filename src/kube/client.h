@@ -78,10 +78,10 @@ struct kube_outage *kube_client_outage(struct kube_client *c);
 /* How a request ended that is not a watch's, in on_done before anything is logged about it: credentials that were
  * refused are read again, and an outage that begins or ends is logged. */
 void kube_client_note_answer(struct kube_client *c, const struct http_response *r, const struct error *err);
-/* The same of one whose path that is, and whether it is done: 0; -1: *err says why not, "PATCH https://...: HTTP 403: ...", with
- * the status. ret_retry_after_ms (may be NULL): -1 where the API says nothing. */
+/* The same, and whether it is done: 0; -1: *err says why not, "PATCH https://...: HTTP 403: ...", with the status.
+ * ret_retry_after_ms (may be NULL): -1 where the API says nothing. */
 int kube_client_result(struct kube_client *c, const struct http_response *r, const struct error *failure,
-                       const char *method, const char *path, int64_t *ret_retry_after_ms, struct error *err) must_check;
+                       int64_t *ret_retry_after_ms, struct error *err) must_check;
 /* Requests fail for an outage, or for credentials that a plugin has not given: that was logged once, and what fails for
  * it is for the debug level. */
 bool kube_client_is_away(const struct kube_client *c);

@@ -16,7 +16,7 @@
 struct discovery {
     struct kube_client *client;
     struct http_request *request;
-    char *path, *kind, *plural;
+    char *kind, *plural;
     void (*done)(void *arg, struct discovered *found, const struct error *err);
     void *arg;
 };
@@ -80,11 +80,13 @@ static void discovery_on_done(void *arg, const struct http_response *r, const st
     struct error err = {0};
     struct discovered found = {0};
     d->request = NULL;
-    int rc = kube_client_result(d->client, r, failure, "GET", d->path, NULL, &err);
+    int rc = kube_client_result(d->client, r, failure, NULL, &err);
     if (rc == 0) {
         rc = discovery_decode(buf_str(r->body), r->body->len, d->kind, d->plural, &found, &err);
-        if (rc != 0)
-            error_prefix(&err, "GET %s%s", kube_client_server(d->client), d->path);
+        if (rc != 0) {
+            cleanup(mem_free_ptr) char *name = http_response_name(r);
+            error_prefix(&err, "%s", name);
+        }
     }
     d->done(d->arg, rc == 0 ? &found : NULL, &err);
     discovered_fini(&found);
@@ -98,14 +100,11 @@ struct discovery *discovery_start(struct kube_client *client, const char *api_ve
 {
     static const struct http_callbacks callbacks = {.on_done = discovery_on_done};
     struct discovery *d = mem_alloc(sizeof(*d));
-    *d = (struct discovery){.client = client,
-                            .path = discovery_path(api_version),
-                            .kind = mem_strdup(kind),
-                            .plural = mem_strdup(plural),
-                            .done = done,
-                            .arg = arg};
+    *d = (struct discovery){
+        .client = client, .kind = mem_strdup(kind), .plural = mem_strdup(plural), .done = done, .arg = arg};
+    cleanup(mem_free_ptr) char *path = discovery_path(api_version);
     struct http_request_options options = {
-        .method = "GET", .path = d->path, .max_body_bytes = ANSWER_MAX_BYTES, .total_timeout_ms = REQUEST_MS};
+        .method = "GET", .path = path, .max_body_bytes = ANSWER_MAX_BYTES, .total_timeout_ms = REQUEST_MS};
     d->request = kube_client_start(client, &options, &callbacks, d, err);
     if (d->request != NULL)
         return d;
@@ -118,7 +117,6 @@ void discovery_free(struct discovery *d)
     if (d == NULL)
         return;
     http_cancel(d->request);
-    free(d->path);
     free(d->kind);
     free(d->plural);
     free(d);

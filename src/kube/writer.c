@@ -75,7 +75,6 @@ struct event_writer {
     struct kube_client *client;
     struct http_request *request;
     bool again; /* it is a repeat */
-    char *path; /* of the request, for messages */
     void (*done)(void *arg, enum event_outcome outcome, int64_t retry_after_ms, const struct error *err);
     void *arg;
 };
@@ -97,13 +96,7 @@ void event_writer_free(struct event_writer *w)
     if (w == NULL)
         return;
     http_cancel(w->request);
-    free(w->path);
     free(w);
-}
-
-static const char *method_of(const struct event_writer *w)
-{
-    return w->again ? "PATCH" : "POST";
 }
 
 static enum event_outcome outcome_of(int status, bool again)
@@ -135,7 +128,7 @@ static void event_writer_on_done(void *arg, const struct http_response *r, const
     struct error err = {0};
     int64_t retry_after_ms;
     w->request = NULL;
-    int rc = kube_client_result(w->client, r, failure, method_of(w), w->path, &retry_after_ms, &err);
+    int rc = kube_client_result(w->client, r, failure, &retry_after_ms, &err);
     w->done(w->arg, failure != NULL ? EVENT_LATER : outcome_of(r->status, w->again), retry_after_ms,
             rc != 0 ? &err : NULL);
 }
@@ -145,11 +138,11 @@ int event_writer_send(struct event_writer *w, const struct event_object *e, bool
     static const struct http_callbacks callbacks = {.on_done = event_writer_on_done};
     cleanup(mem_free_ptr) char *body = again ? event_encode_again(e) : event_encode_new(e);
     cleanup(mem_free_ptr) char *namespace = str_url_encode(e->namespace), *name = str_url_encode(e->name);
-    free(w->path);
-    w->path = mem_printf("/api/v1/namespaces/%s/events%s%s", namespace, again ? "/" : "", again ? name : "");
+    cleanup(mem_free_ptr) char *path =
+        mem_printf("/api/v1/namespaces/%s/events%s%s", namespace, again ? "/" : "", again ? name : "");
     w->again = again;
-    struct http_request_options options = {.method = method_of(w),
-                                           .path = w->path,
+    struct http_request_options options = {.method = again ? "PATCH" : "POST",
+                                           .path = path,
                                            .content_type = again ? "application/merge-patch+json" : "application/json",
                                            .body = body,
                                            .body_len = strlen(body),
@@ -164,7 +157,6 @@ int event_writer_send(struct event_writer *w, const struct event_object *e, bool
 struct annotator {
     struct kube_client *client;
     struct http_request *request;
-    char *path; /* of the request, for messages */
     void (*done)(void *arg, enum annotate_outcome outcome, const struct error *err);
     void *arg;
 };
@@ -185,7 +177,6 @@ void annotator_free(struct annotator *a)
     if (a == NULL)
         return;
     http_cancel(a->request);
-    free(a->path);
     free(a);
 }
 
@@ -194,7 +185,7 @@ static void annotator_on_done(void *arg, const struct http_response *r, const st
     struct annotator *a = arg;
     struct error err = {0};
     a->request = NULL;
-    if (kube_client_result(a->client, r, failure, "PATCH", a->path, NULL, &err) == 0) {
+    if (kube_client_result(a->client, r, failure, NULL, &err) == 0) {
         a->done(a->arg, ANNOTATE_WRITTEN, NULL);
         return;
     }
@@ -216,10 +207,8 @@ int annotator_send(struct annotator *a, const char *path, const char *version, c
     for (size_t i = 0; i < count; i++)
         json_put_text(doc, holder, list[i].name, list[i].value);
     cleanup(mem_free_ptr) char *body = json_take(doc);
-    free(a->path);
-    a->path = mem_strdup(path);
     struct http_request_options options = {.method = "PATCH",
-                                           .path = a->path,
+                                           .path = path,
                                            .content_type = "application/merge-patch+json",
                                            .body = body,
                                            .body_len = strlen(body),

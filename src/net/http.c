@@ -1,11 +1,15 @@
 #include "net/http.h"
 
 #include <curl/curl.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 
 #include "base/base64.h"
 #include "base/clock.h"
@@ -51,6 +55,11 @@ const char *http_response_trailer(const struct http_response *r, const char *nam
 char *http_response_take_body(const struct http_response *r)
 {
     return buf_take(&r->request->body);
+}
+
+char *http_response_name(const struct http_response *r)
+{
+    return mem_printf("%s %s", r->request->method, r->request->url);
 }
 
 int64_t http_response_retry_after_ms(const struct http_response *r)
@@ -178,6 +187,25 @@ static size_t http_hide_credentials(const struct http_request *q, char *bytes, s
 
 /* ---- libcurl's callbacks ---- */
 
+/* libcurl does not say why it got none. */
+static curl_socket_t make_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct http_request *q = arg;
+    (void)purpose;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    q->socket_errno = fd < 0 ? errno : 0;
+    return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+    const struct http_request *q = arg;
+    (void)purpose;
+    /* Fails on a unix socket, which needs none. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &q->tcp_user_timeout_ms, sizeof(q->tcp_user_timeout_ms));
+    return CURL_SOCKOPT_OK;
+}
+
 static void fill_response(struct http_request *q, struct http_response *r)
 {
     long status = 0;
@@ -282,6 +310,22 @@ static void explain_no_connection(struct http_request *q, const char *text, stru
                   os_error != 0 ? why : "", os_error != 0 ? ")" : "", q->proxy_hint);
 }
 
+static void http_request_free(struct http_request *q)
+{
+    LIST_REMOVE(q, entry);
+    curl_easy_cleanup(q->easy);
+    http_wipe_credentials(q);
+    http_forget_tls(q);
+    curl_slist_free_all(q->headers);
+    curl_slist_free_all(q->connect_to);
+    mem_wipe_free(q->send_body); /* a configuration or a key, perhaps */
+    free(q->key_pem);
+    free(q->url);
+    free(q->unix_socket);
+    buf_fini(&q->body);
+    free(q);
+}
+
 void http_request_finished(struct http_request *q, CURLcode code)
 {
     struct http_response r;
@@ -326,22 +370,6 @@ void http_request_finished(struct http_request *q, CURLcode code)
     curl_multi_remove_handle(q->http->multi, q->easy);
     q->callbacks.on_done(q->arg, &r, code == CURLE_OK ? NULL : &err);
     http_request_free(q);
-}
-
-void http_request_free(struct http_request *q)
-{
-    LIST_REMOVE(q, entry);
-    curl_easy_cleanup(q->easy);
-    http_wipe_credentials(q);
-    http_forget_tls(q);
-    curl_slist_free_all(q->headers);
-    curl_slist_free_all(q->connect_to);
-    mem_wipe_free(q->send_body); /* a configuration or a key, perhaps */
-    free(q->key_pem);
-    free(q->url);
-    free(q->unix_socket);
-    buf_fini(&q->body);
-    free(q);
 }
 
 void http_cancel(struct http_request *q)
@@ -454,13 +482,16 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
         curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
     q->tcp_user_timeout_ms =
         (unsigned)(o->tcp_user_timeout_ms != 0 ? o->tcp_user_timeout_ms : DEFAULT_TCP_USER_TIMEOUT_MS);
-    http_set_socket_options(q);
 }
 
 static void set_callbacks(struct http_request *q)
 {
     curl_easy_setopt(q->easy, CURLOPT_PRIVATE, q);
     curl_easy_setopt(q->easy, CURLOPT_ERRORBUFFER, q->error_text);
+    curl_easy_setopt(q->easy, CURLOPT_OPENSOCKETFUNCTION, make_socket);
+    curl_easy_setopt(q->easy, CURLOPT_OPENSOCKETDATA, q);
+    curl_easy_setopt(q->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+    curl_easy_setopt(q->easy, CURLOPT_SOCKOPTDATA, q);
     curl_easy_setopt(q->easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(q->easy, CURLOPT_HEADERDATA, q);
     curl_easy_setopt(q->easy, CURLOPT_WRITEFUNCTION, on_body);

@@ -103,6 +103,9 @@ struct http_connection http_response_connection(const struct http_response *r);
 /* Of one that is under way; NULL: nothing is known. */
 struct http_connection http_request_connection(const struct http_request *q);
 
+/* Which request it answers, for messages: "GET https://server/path". Allocates. */
+char *http_response_name(const struct http_response *r) must_check;
+
 /* Retry-After in ms (seconds form, RFC 9110 10.2.3; capped at an hour); -1 where absent or of another form. */
 int64_t http_response_retry_after_ms(const struct http_response *r);
 

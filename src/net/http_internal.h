@@ -54,7 +54,6 @@ struct http_request {
 
 /* Calls the owner back, then frees. */
 void http_request_finished(struct http_request *q, CURLcode code);
-void http_request_free(struct http_request *q);
 
 /* How the server is trusted and the client's identity (http_tls.c); before the headers are set. -1: an unusable name. */
 int http_set_tls(struct http_request *q, const struct http_tls *tls, struct error *err) must_check;
@@ -64,6 +63,3 @@ const char *http_tls_hint(const struct http_request *q, CURLcode code);
 void http_note_server_certificate(struct http_request *q);
 /* When it ends. */
 void http_forget_tls(struct http_request *q);
-
-/* TCP_USER_TIMEOUT and close-on-exec on every socket of the request. */
-void http_set_socket_options(struct http_request *q);

@@ -1,13 +1,9 @@
 /* libcurl's multi_socket interface on libevent: libcurl says which sockets and which timeout it waits for. */
 #include <curl/curl.h>
-#include <errno.h>
 #include <event2/event.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -91,33 +87,6 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
     }
     curl_multi_assign(http->multi, fd, event);
     return 0;
-}
-
-/* libcurl does not say why it got none. */
-static curl_socket_t make_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
-{
-    struct http_request *q = arg;
-    (void)purpose;
-    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-    q->socket_errno = fd < 0 ? errno : 0;
-    return fd < 0 ? CURL_SOCKET_BAD : fd;
-}
-
-static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
-{
-    const struct http_request *q = arg;
-    (void)purpose;
-    /* Fails on a unix socket, which needs none. */
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &q->tcp_user_timeout_ms, sizeof(q->tcp_user_timeout_ms));
-    return CURL_SOCKOPT_OK;
-}
-
-void http_set_socket_options(struct http_request *q)
-{
-    curl_easy_setopt(q->easy, CURLOPT_OPENSOCKETFUNCTION, make_socket);
-    curl_easy_setopt(q->easy, CURLOPT_OPENSOCKETDATA, q);
-    curl_easy_setopt(q->easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
-    curl_easy_setopt(q->easy, CURLOPT_SOCKOPTDATA, q);
 }
 
 struct http *http_new(struct event_base *base, const char *user_agent, struct error *err)

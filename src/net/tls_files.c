@@ -50,9 +50,9 @@ static void set_fini(struct set *s)
 /* The kind is that of a bad setting at start and of a bad file later: the same again will fail the same way. */
 static int blame(const struct source *s, struct error *err)
 {
-    if (err != NULL)
-        err->kind = ERROR_INVALID;
-    return error_prefix(err, "%s %s", s->name, s->path != NULL ? s->path : "given inline");
+    return err == NULL ? -1
+                       : error_set(err, ERROR_INVALID, "%s %s: %s", s->name, s->path != NULL ? s->path : "given inline",
+                                   err->message);
 }
 
 /* *ret is to be freed in either case. */

@@ -71,7 +71,7 @@ def _change(target: Target, kube: RealKube, servers: int, settled: Callable[[], 
 
 
 def _look_again(daemon: Daemon) -> None:
-    """Somebody else has just committed: known to the daemon, that is no conflict for its next write."""
+    """Another writer has just committed: known to the daemon, that is no conflict for its next write."""
     reconciles = daemon.metrics().sum("reconciles_total")
     os.kill(daemon.pid, signal.SIGHUP)
     daemon.wait_metric("reconciles_total", reconciles + 1)

@@ -62,7 +62,7 @@ def linear_ticks(low: float, high: float) -> list[float]:
 
 
 class Axis:
-    """From values to the pixels begin..end; wide enough that what hardly differs looks so."""
+    """From values to the pixels begin..end; wide enough that what hardly differs is seen to."""
 
     def __init__(self, values: Sequence[float], begin: float, end: float, log: bool, widened: bool = True):
         self.begin, self.end = begin, end

@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     printf("nodes=%u endpoints=%u cold_ms=%.2f", size.nodes, size.endpoints, (double)cold.wall_us / 1000);
     print_spread("", f.wall, size.runs);
     print_spread("cpu_", f.cpu, size.runs);
-    /* Not ru_maxrss: that is inherited from whoever started us. */
+    /* Not ru_maxrss: that is inherited from the process that started this one. */
     printf(" peak_kib=%lu anon_kib=%lu", status_kib("VmHWM:"), status_kib("RssAnon:"));
     printf(" computed_in_full=%zu same=%u", desired_memory_full(memory), f.same);
     for (unsigned i = 0; i < size.runs; i++)

@@ -1,4 +1,4 @@
-"""What is seen of an HAProxy from outside, whoever controls it: the versions of its file, its workers, its servers' states."""
+"""What is seen of an HAProxy from outside, whichever controller has it: the versions of its file, its workers, its servers' states."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def state_of(operational: int, administrative: int) -> str:
 
 
 def run(observer: Observer) -> None:
-    """Until the end of standard input; a line on it: look closely, until a server's state has changed or for some time."""
+    """Until the end of standard input; a line on it: poll often, until a server's state has changed or for some time."""
     print("looking", flush=True)
     close_until = 0.0
     while True:

@@ -132,7 +132,7 @@ def _by_itself(stage: ScaleStage, figures: Figures) -> None:
 
 
 def _with_nothing_to_do(stage: ScaleStage, figures: Figures) -> None:
-    """Another daemon that looks more often."""
+    """Another daemon that polls more often."""
     stage.daemon.stop()
     stage.daemon.env["RESYNC_PERIOD"] = f"{OFTEN_S}s"
     stage.daemon.start()

@@ -116,7 +116,7 @@ class Stage:
                 for node, (pod, conditions) in self.endpoints.items()]
 
     def put_endpoints(self) -> str:
-        """As a cluster has them: EndpointSlices, and Endpoints for whoever still reads these."""
+        """As a cluster has them: EndpointSlices, and Endpoints for a client that still reads these."""
         pods = self._pods()
         version = self.kube.put(objects.slice_(f"{SERVICE}-1", SERVICE, pods, namespace=self.namespace))
         by_readiness = [[(pod["addresses"][0], pod["nodeName"]) for pod in pods if pod["conditions"]["ready"] is ready]

@@ -19,7 +19,7 @@ from .world import AGREE_S, DRAIN_S, NAMESPACE, RESYNC_S, SERVICE, World
 
 # A busy machine is so many times slower, and no more.
 FAR_BEYOND = 5
-# One that begins a transaction and dies leaves it; the next commit of anybody ends it.
+# One that begins a transaction and dies leaves it; the next commit of any writer ends it.
 _PROBE = "probe"
 
 
@@ -246,7 +246,7 @@ class Case:
         resync_s = world.sampler.hold_s or RESYNC_S
         wrong = world.disagrees(FAR_BEYOND * AGREE_S + (resync_s if self.struck_by_others else 0))
         # A daemon that was killed knows no more what its files were before a document that is rejected then, nor that HAProxy
-        # was not told of what it had stored.
+        # was not sent what it had stored.
         killed = "daemon" in self.fault.may_die
         if wrong and killed and world.documents and not world.documents.last.good:
             self.timeline.say("agree", f"files of a rejected document stayed: {wrong}")

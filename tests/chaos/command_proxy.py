@@ -14,7 +14,7 @@ import re
 
 from .proxy import Proxy, _Link
 
-# What the daemon asks of HAProxy as against what it tells it.
+# What the daemon asks of HAProxy as against the commands that change it.
 TOLD = "(?m)^(set|add|del|commit|prepare|clear|abort|enable|disable) |; (set|add|del|enable|disable) "
 _LIES = {"set ssl cert": "Transaction created for certificate!\n", "commit ssl cert": "Committing\nSuccess!\n"}
 
@@ -82,7 +82,7 @@ class CommandProxy(Proxy):
         return await link.answers.read(-1)  # type: ignore[attr-defined,no-any-return]
 
     async def _lie(self, command: str) -> bytes:
-        """As long as the daemon looks at no more than how it went."""
+        """As long as the daemon reads no more than how it went."""
         version = b""
         if "show version" in command:
             reader, writer = await asyncio.open_unix_connection(self.socket)

@@ -1,5 +1,5 @@
 """The user's haproxy.cfg with a map and a certificate beside it, rewritten again and again: some are good, some HAProxy rejects, some are
-refused before they are sent. Most of the good ones change what HAProxy can be told as it runs.
+refused before they are sent. Most of the good ones change what runtime commands can change.
 
 A server, `mark`, has an address that only one haproxy.cfg gives it: it shows in HAProxy and in its file which one that is.
 """

@@ -41,7 +41,7 @@ class Fault:
 
     @property
     def may_leave_transactions(self) -> bool:
-        """Who begins one and dies, or never hears its id, leaves it to the next commit of anybody; else it has to be ended by us."""
+        """Who begins one and dies, or never hears its id, leaves it to the next commit of any writer; else it has to be ended by us."""
         if self.part in ("daemon", "local") or self.id == "configuration:kill":
             return self.name in ("kill", "memory", "dns", "fds")
         # A 410 to a commit says that the transaction is gone; that is believed. A begin has no body: what is cut "amid" that has arrived.
@@ -404,7 +404,7 @@ def _kill_amid(part: str, steps: tuple[tuple[str, str], ...]) -> Begin:
 
 
 def _with_change(begin: Begin, changes: tuple[str, ...]) -> Begin:
-    """And a document that is told to HAProxy, for it to strike."""
+    """And a document that reaches HAProxy by runtime commands, for it to strike."""
     def both(world: World, rng: random.Random) -> str:
         said = begin(world, rng)
         return f"{said}; {world.documents.put(True, rng.choice(changes)) if world.documents else 'no document'}"

@@ -2,18 +2,18 @@
 
 never empty   HAProxy and its file have a server in rotation, once they had one: whatever happens, the daemon takes the last one
               out only for another (ALLOW_EMPTY is false). An HAProxy that does not answer is dead or stopped, which is not
-              the daemon's doing and says nothing. The very first sync is not looked at.
-steady        A server that was in rotation when all was in sync, and that Kubernetes has wanted at every moment since, stays in
-              rotation all the while. No allowance is needed: what is unwanted for a moment is not looked at again until the
+              the daemon's doing and says nothing. The very first sync is not checked.
+steady        A server that was in rotation when all was in sync, and that was desired at every moment since, stays in
+              rotation all the while. No allowance is needed: what is not desired for a moment is not checked again until the
               next time that all is in sync. Not where HAProxy itself is struck: when a reload fails, since HAProxy is dead, the Data
               Plane API puts the last file back that was loaded, without what was changed since by the fast lane.
 limit         Where a world has a loss limit that no loss is within (MAX_LOSS_PERCENT): a server that was lost and of which nobody had said
-              that it would go leaves, and stops serving, RESYNC_PERIOD after Kubernetes was told at the earliest, in HAProxy and in
-              its file. It may stay longer. Looked at as `steady` is; who was lost once is not looked at again when that time is over.
+              that it would go leaves, and stops serving, RESYNC_PERIOD after Kubernetes was changed at the earliest, in HAProxy and in
+              its file. It may stay longer. Checked as `steady` is; who was lost once is not checked again when that time is over.
 foreign       The file outside our server lines keeps its bytes; so does the admin state and the place of every server that is
               not ours. The baseline is taken before the daemon starts, after a commit of our own, as the Data Plane API sorts sections with that.
 left          Who dies between a runtime command and the write that was to follow leaves a server drained or in maintenance, which nobody
-              can tell from an operator's doing. The daemon has to report it as overridden; then it is set to ready, as its log and the
+              can distinguish from an operator's doing. The daemon has to report it as overridden; then it is set to ready, as its log and the
               FAQ ask for. A server that was not left like that is never helped.
 no leak       Once all is in sync again: no transaction of ours is open (but those whose begin was never answered, which the next commit
               ends: that is tried), files, threads and children are as at first, memory is bounded.
@@ -23,15 +23,15 @@ accepted      Where the daemon has a whole configuration beside the servers: the
               runs it, and /status says so: "applied" or, where the user's last file is bad, "rejected".
               Where HAProxy itself is killed, the Data Plane API may put back what was loaded last, as for `steady`, and where its socket is struck
               the daemon may roll back to the last version that held out (CONFIG_ROLLBACK): any good file until all is in sync.
-              Of HAProxy itself the same goes piece by piece, as it may be told one after the other: each server that is the user's, entry of the
+              Of HAProxy itself the same goes piece by piece, as the commands come one after the other: each server that is the user's, entry of the
               map and certificate that it has, one of the documents gave it since all was in sync last, and none is missing that all have.
 agree         Once all is in sync, HAProxy has what its files say: every server of every backend with its address, weight and state, the
               entries of the map, the certificate, which it presents. A server that a HAProxy by its own files is rid of may
               stay, in maintenance, until nobody uses it. A file that was stored by a Data Plane API whose answer was lost, or by a daemon that was
-              killed before it told HAProxy, does not go back with a rejected document: there it has to agree with the next good one. Where others struck HAProxy, the daemon may notice with RESYNC_PERIOD alone.
+              killed before it sent that to HAProxy, does not go back with a rejected document: there it has to agree with the next good one. Where others struck HAProxy, the daemon may notice with RESYNC_PERIOD alone.
 reported      Once all is in sync, the metrics count what the file has: desired, draining, actual and parked servers, and nobody is held.
 traffic       A connection through HAProxy is answered by one of the places behind the backend, not by nobody and not by the
-              backup. Not looked at while HAProxy itself is struck.
+              backup. Not checked while HAProxy itself is struck.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def foreign_servers(running: Running, ours: Ours) -> dict[Key, tuple[str, str, i
 
 def breaches_of_running(running: Running, ours: Ours, steady: Collection[str], held: Collection[str],
                         baseline: Mapping[Key, tuple[str, str, int]] | None) -> Iterator[tuple[str, str]]:
-    """(invariant, what is wrong) of one look at the running HAProxy. baseline None: the other servers are the configuration engine's."""
+    """(invariant, what is wrong) of one reading of the running HAProxy. baseline None: the other servers are the configuration engine's."""
     live = in_rotation(running, ours)
     if not live:
         states = {name: s.state for (backend, name), s in running.items() if backend == ours.backend}
@@ -229,7 +229,7 @@ def _stay(steady: Collection[str], held: Collection[str]) -> tuple[tuple[str, se
 
 def breaches_of_file(text: str, ours: Ours, steady: Collection[str], held: Collection[str],
                      baseline: str | None) -> Iterator[tuple[str, str]]:
-    """The same of one look at the file. baseline None: the rest of it is the configuration engine's."""
+    """The same of one reading of the file. baseline None: the rest of it is the configuration engine's."""
     if baseline is not None and foreign_text(text, ours) != baseline:
         yield "foreign", f"the file outside our lines: {_difference(baseline, foreign_text(text, ours))}"
         if f"\nbackend {ours.backend}" not in text:

@@ -1,4 +1,4 @@
-"""What stands behind HAProxy: at every loopback address, on the ports of a Service, somebody who says at which address he was met."""
+"""What stands behind HAProxy: at every loopback address, on the ports of a Service, a server that says at which address it was reached."""
 
 from __future__ import annotations
 

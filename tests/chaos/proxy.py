@@ -1,4 +1,4 @@
-"""A TCP proxy between the daemon and a peer that does what networks do: everything goes through it until it is told a Mode.
+"""A TCP proxy between the daemon and a peer that does what networks do: everything goes through it until it is given a Mode.
 
     proxy = Proxy("127.0.0.1", api.port, seed=1).start()
     proxy.set(Mode("reset", step="before-answer", chance=0.5))
@@ -155,7 +155,7 @@ class Proxy:
         self._on_loop(drop())
 
     def cut(self, politely: bool = False) -> None:
-        """politely: each end is told that there is no more, instead of a reset."""
+        """politely: each end gets the end of the stream, instead of a reset."""
         async def drop() -> None:
             for link in list(self._links) if politely else []:
                 for side in (link.client, link.peer):
@@ -262,7 +262,7 @@ class Proxy:
     # --- what the client sends
 
     async def _requests(self, link: _Link, reader: asyncio.StreamReader) -> None:
-        """One HTTP request after another: none is looked at in parts, they are small."""
+        """One HTTP request after another: none is read in parts, they are small."""
         assert link.peer
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Looks all along, twenty times a second: at HAProxy by its own socket, at its file, and with connections through it."""
+"""Samples all along, twenty times a second: at HAProxy by its own socket, at its file, and with connections through it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .timeline import Timeline
 
 EVERY = 0.05
 TRAFFIC_EVERY = 0.1
-# The map and the certificate: with each so manieth look.
+# The map and the certificate: with each so manieth sample.
 FILES_EVERY = 4
 # The daemon works at one at a time; one more is there while the next begins before an answer to its end was heard.
 MOST_OPEN = 2
@@ -83,14 +83,14 @@ class Sampler:
         self._running_baseline = invariants.foreign_servers(read_running(self.haproxy.socket), self.ours)
 
     def checkpoint(self, desired: set[str], announced: Collection[str] = ()) -> None:
-        """All is in sync: from here on these are to stay, until unwanted(). announced: of these somebody has said that they may go."""
+        """All is in sync: from here on these are to stay, until unwanted(). announced: of these it was announced that they may go."""
         with self._lock:
             self._steady = set(desired)
             self._announced = set(announced)
             self._held = {}
 
     def unwanted(self, desired: set[str], announced: Collection[str] = ()) -> None:
-        """To be called before the cluster is told. What was announced once counts as announced from then on, and a second loss as the
+        """To be called before the cluster is changed. What was announced once counts as announced from then on, and a second loss as the
         first: the daemon may not see what is between them."""
         with self._lock:
             self._announced |= set(announced)
@@ -105,14 +105,14 @@ class Sampler:
         now = time.monotonic()
         return {name for name, until in self._held.items() if now < until}
 
-    # --- looking
+    # --- sampling
 
     def _look_on(self) -> None:
         while not self._over.wait(EVERY):
             if not self.judging:
                 continue
             self._look_at_transactions()
-            # Nothing becomes unwanted between a look and its judgement.
+            # Nothing stops being desired between a sample and its judgement.
             with self._lock:
                 self._look_at_running()
                 self._look_at_file()

@@ -135,7 +135,7 @@ class Stream:
         return {name: f"{self.nodes[name].address}:{self.node_port}" for name in sorted(usable)}
 
     def announced(self) -> set[str]:
-        """Nodes of which somebody says that they go, or their pods do: their loss is none that has to be held."""
+        """Nodes of which the cluster says that they go, or their pods do: their loss is none that has to be held."""
         return ({name for name, node in self.nodes.items() if not node.eligible}
                 | {pod.node for pod in self.pods.values() if pod.conditions["terminating"]})
 

@@ -284,7 +284,7 @@ class World:
         return self.double._process
 
     def _start_double(self) -> None:
-        """It keeps nothing by itself: what it had is put back before anybody can ask it."""
+        """It keeps nothing by itself: what it had is put back before a client can ask it."""
         assert self.double and self.stream
         mode = self.to_kube.mode
         self.to_kube.set(Mode("refuse"))

@@ -49,7 +49,7 @@ def test_its_servers_are_not(deaf: DataPlane) -> None:
     error(deaf.get(f"{RUNNING}/old"), 404)
     for state in ("drain", "maint", "ready"):
         error(deaf.put(f"{RUNNING}/old", {"admin_state": state}), odd)
-        assert deaf.haproxy.states("be")["old"] == "ready", "and it was not told either"
+        assert deaf.haproxy.states("be")["old"] == "ready", "and it was not sent either"
 
 
 def test_its_proxies_are_not(deaf: DataPlane) -> None:

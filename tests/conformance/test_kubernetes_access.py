@@ -1,4 +1,4 @@
-"""What `doctor` relies on: an API server tells who one is, and what one may do, on the double and on a real kube-apiserver alike,
+"""What `doctor` relies on: an API server says who one is, and what one may do, on the double and on a real kube-apiserver alike,
 see test_kubernetes_protocol.py."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def target(request: pytest.FixtureRequest, double: KubeDouble) -> Iterator[Targe
 
 @pytest.fixture
 def low(request: pytest.FixtureRequest, target: Target, double: KubeDouble) -> KubernetesClient:
-    """Somebody who is known and may do nothing."""
+    """A user who is known and may do nothing."""
     if target.client.url == double.url:
         return KubernetesClient(double.url, "low")
     accounts = f"/api/v1/namespaces/{target.namespace}/serviceaccounts"
@@ -104,7 +104,7 @@ def test_a_question_without_a_question(target: Target) -> None:
     assert body["details"]["causes"][0]["field"] == "spec.resourceAttributes"
 
 
-def test_nobody_is_told_nothing(target: Target) -> None:
+def test_no_user_gets_nothing(target: Target) -> None:
     nobody = as_user(target, None)
     for answer, kind in ((who(nobody), "selfsubjectreviews"), (may(nobody, verb="list", resource="nodes"), "selfsubjectaccessreviews")):
         body = answer.json()
@@ -118,7 +118,7 @@ def test_credentials_that_do_not_count(target: Target) -> None:
     assert stranger.get("/version").status == 401
 
 
-def test_the_time_is_told(target: Target) -> None:
+def test_the_time_is_sent(target: Target) -> None:
     answer = target.client.get("/version")
     assert answer.status == 200 and answer.headers["Date"].endswith(" GMT")
     assert answer.json()["gitVersion"].startswith("v")

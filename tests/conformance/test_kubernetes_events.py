@@ -54,7 +54,7 @@ def test_made_and_read(target: Target) -> None:
 
 
 def test_made_only_once(target: Target) -> None:
-    """What tells a request whose answer was lost."""
+    """What shows that a request whose answer was lost was carried out."""
     make(target)
     answer = post(target, event(target, message="another"))
     assert refusal(answer) == (409, "AlreadyExists")

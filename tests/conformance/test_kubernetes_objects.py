@@ -31,7 +31,7 @@ def put_service(target: Target, name: str, node_port: int = 0, **more) -> Object
 
 
 def put_node(target: Target, suffix: str, **more) -> str:
-    """Nodes belong to the whole cluster: the namespace's name tells those of this test."""
+    """Nodes belong to the whole cluster: the namespace's name marks those of this test."""
     name = f"{target.namespace}-{suffix}"
     more["labels"] = {MARK: target.namespace, **more.get("labels", {})}
     target.put(build.node(name, "10.9.0.1", **more))

@@ -79,7 +79,7 @@ def test_the_preview_shows_what_a_commit_leaves(fresh: Callable[..., DataPlane],
     plane = fresh(CONFIG + more)
     before, tid = plane.file(), plane.begin()
     empty = preview(plane, tid)
-    assert plane.file() == before, "nothing is written by looking"
+    assert plane.file() == before, "nothing is written by reading"
     assert empty.splitlines()[0].startswith("# _md5hash=") and empty.splitlines()[1] == "# _version=1"
     assert plane.post(f"{SERVERS}?transaction_id={tid}", server("n1")).status == 202
     one = preview(plane, tid)
@@ -114,7 +114,7 @@ def test_several_unnamed_defaults_move_together(fresh: Callable[..., DataPlane])
                            "backend web from unnamed_defaults_2"]
 
 
-def test_without_from_where_haproxy_tells_no_hash(fresh: Callable[..., DataPlane], tmp_path: pathlib.Path) -> None:
+def test_without_from_where_haproxy_shows_no_hash(fresh: Callable[..., DataPlane], tmp_path: pathlib.Path) -> None:
     """The API cannot read such a version: all proxies inherit the last defaults from then on."""
     haproxy = tmp_path / "haproxy-of-no-git"
     real = haproxy_binary()

@@ -1,4 +1,4 @@
-"""What waits while somebody writes the file, and what does not. `haproxy -c` is held up on purpose, so nothing is timed."""
+"""What waits while another writer writes the file, and what does not. `haproxy -c` is held up on purpose, so nothing is timed."""
 
 from __future__ import annotations
 

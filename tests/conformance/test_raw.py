@@ -74,7 +74,7 @@ def test_raw_post_that_only_validates(plane: DataPlane) -> None:
     refused = post_raw(plane, before + "\nbackend x\n  bogus 1\n", "&only_validate=true")
     assert error(refused, 400).startswith("validation error"), "3.0.3 says no more than this here"
     stale = plane.post(f"{RAW}?version=1&only_validate=true", before, content_type="text/plain")
-    assert stale.status == 202, "no version is looked at"
+    assert stale.status == 202, "no version is checked"
     assert plane.file() == before
 
 
@@ -178,7 +178,7 @@ def test_skip_reload_wins_over_force_reload(plane: DataPlane) -> None:
 
 
 def test_a_write_of_no_transaction(plane: DataPlane) -> None:
-    """transaction_id is none of its words: no transaction is looked for, and the file is written."""
+    """transaction_id is none of its words: no transaction is searched for, and the file is written."""
     answer = post_raw(plane, plane.raw().replace("77s", "78s"), "&skip_reload=true&transaction_id=none")
     assert answer.status == 201 and "78s" in plane.file()
 
@@ -324,14 +324,14 @@ def test_an_action_that_fails_stops_the_rest_and_the_file_is_the_new_one(plane: 
     assert all(r["status"] != "in_progress" for r in plane.get("/reloads").json()), "no reload comes by itself"
 
 
-def test_what_is_refused_is_told_to_nobody(plane: DataPlane) -> None:
+def test_what_is_refused_reaches_no_haproxy(plane: DataPlane) -> None:
     actions = {"X-Runtime-Actions": "SetServerWeight be old 7"}
     error(post_raw(plane, plane.raw() + BOGUS, "&skip_reload=true", headers=actions), 400)
     answer = plane.post(f"{RAW}?version={plane.version() + 7}&skip_reload=true", plane.raw(), content_type="text/plain", headers=actions)
     assert answer.status == 409 and weight(plane, "old") == 100
 
 
-def test_an_address_of_ipv6_is_told(plane: DataPlane) -> None:
+def test_an_address_of_ipv6_is_sent(plane: DataPlane) -> None:
     text = plane.raw().replace("server old 127.0.9.1:30443", "server old [fd00::7]:30555")
     answer = post_raw(plane, text, "&skip_reload=true", headers={"X-Runtime-Actions": "SetServerAddr be old fd00::7 30555"})
     assert answer.status == 201 and "server old [fd00::7]:30555" in plane.file()

@@ -79,7 +79,7 @@ def test_an_unknown_id_is_404_and_an_older_one_a_success_unseen(fresh: Callable[
 
 
 def occupied(plane: DataPlane) -> socket.socket:
-    """Makes reloads fail, and only them: a frontend's port is somebody else's until the socket is closed."""
+    """Makes reloads fail, and only them: a frontend's port belongs to another program until the socket is closed."""
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     taken.bind(("127.0.0.1", 0))
     taken.listen()
@@ -94,7 +94,7 @@ def impossible(plane: DataPlane) -> None:
 
 
 def test_a_failed_reload_parts_the_file_and_the_api_until_a_commit_works(fresh: Callable[..., DataPlane]) -> None:
-    plane = fresh(reload_delay=3)  # time to look before it
+    plane = fresh(reload_delay=3)  # time to read before it
     plane.follow(commit_with(plane, "n0"))
     good = plane.file()
     with occupied(plane):
@@ -140,7 +140,7 @@ def test_a_forced_reload_that_fails_is_400(fresh: Callable[..., DataPlane]) -> N
 
 
 def test_a_first_reload_that_fails_makes_the_restored_file_an_edit_by_hand(fresh: Callable[..., DataPlane]) -> None:
-    """The last good file is the start file then, which has no checksum: the API takes it for somebody's edit."""
+    """The last good file is the start file then, which has no checksum: the API takes it for an edit by hand."""
     plane = fresh()
     impossible(plane)
     version = plane.version()

@@ -79,6 +79,6 @@ def test_a_hand_edit_while_it_is_away(fresh: Callable[..., DataPlane]) -> None:
     plane.stop()
     plane.config.write_text(plane.file().replace("timeout connect 2s", "timeout connect 3s"))
     plane.start()
-    assert plane.version() == 2, "nobody looked: the version is the one in the file"
+    assert plane.version() == 2, "no request read it: the version is the one in the file"
     reload_id(plane.commit(tid))
     assert "timeout connect 2s" in plane.file(), "and a transaction from before puts the old text back"

@@ -1,4 +1,4 @@
-"""What becomes of connections that are open when their server goes: on a real HAProxy, told by the API."""
+"""What becomes of connections that are open when their server goes: on a real HAProxy, changed by the API."""
 
 from __future__ import annotations
 

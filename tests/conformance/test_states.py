@@ -71,7 +71,7 @@ def test_a_write_leaves_what_was_set_by_a_call(plane: DataPlane, state: str, pat
 
 
 def test_a_write_of_no_maintenance_where_the_line_said_nothing_ends_a_drain(plane: DataPlane) -> None:
-    """A trap: to the API that is a change of the field, and HAProxy is told `ready`."""
+    """A trap: to the API that is a change of the field, and HAProxy is sent `ready`."""
     call(plane, "drain")
     write(plane, maintenance="disabled")
     assert runs(plane) == "ready"
@@ -94,7 +94,7 @@ def test_a_call_can_end_what_the_line_says_until_the_next_reload(plane: DataPlan
     write(plane, maintenance="enabled")
     call(plane, "ready")
     write(plane, maintenance="enabled", weight=50)
-    assert runs(plane) == "ready", "the field did not change, so nobody is told"
+    assert runs(plane) == "ready", "the field did not change, so no command is sent"
     reload(plane)
     assert runs(plane) == "maint"
 
@@ -117,7 +117,7 @@ def test_a_drain_of_a_server_that_was_out_at_the_last_reload_is_shown_as_maint(r
     assert answer.json()["admin_state"] == shown(plane) == "maint"
     assert answer.json()["operational_state"] == "up", "which no server in maint is"
     call(plane, "maint")
-    assert runs(plane) == "drain", "and as it looks like maint already, HAProxy is not told"
+    assert runs(plane) == "drain", "and as it is shown as maint already, HAProxy is sent nothing"
     call(plane, "ready")
     assert runs(plane) == shown(plane) == "ready"
 

@@ -77,7 +77,7 @@ def by_domain(message: bytes, number: int) -> dict[str, bytes]:
 # --- the targets
 
 class Double:
-    """The double, told what an entry would say."""
+    """The double, given what an entry would say."""
 
     def __init__(self, home: pathlib.Path, foreign: Authority):
         self.ca, self.foreign = Authority(home / "pki"), foreign

@@ -56,7 +56,7 @@ def commands_of(line: str) -> list[list[str]]:
 
 @functools.cache
 def said_by(*words: str) -> str:
-    # What an outer make tells its children is not meant for one that is started here.
+    # What an outer make hands to its children is not meant for one that is started here.
     own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT, env=own)
     return done.stdout + done.stderr
@@ -93,7 +93,7 @@ def make(words: list[str]) -> None:
         if not re.search(rf"^(\.PHONY:.*|(?:[\w -]* )?){re.escape(target)}\b[^=\n]*:(?!=)", rules, re.M):
             raise Wrong(f"no target {target!r}")
     # And make itself, which reads all of it and runs nothing: not even other makes, which -n alone would. Without its built-in rules,
-    # of which none is used, and which take it seconds to look through.
+    # of which none is used, and which take it seconds to read through.
     said = said_by("make", "-rRn", "MAKE=true", f"B={tempfile.gettempdir()}/nothing-is-built-here", *words[1:])
     if "***" in said:
         raise Wrong(said)

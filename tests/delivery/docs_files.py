@@ -34,7 +34,7 @@ DATAPLANE_KEYS: dict[str, Any] = {
     "log_targets": list,
 }
 
-# What of the GitOps tools' objects the examples use, from their definitions; by kind, which with its version is looked at, too.
+# What of the GitOps tools' objects the examples use, from their definitions; by kind, which with its version is checked, too.
 GITOPS_KEYS: dict[str, Any] = {
     "kustomize.toolkit.fluxcd.io/v1 Kustomization": {"interval": str, "path": str, "prune": bool, "sourceRef": {"kind": str, "name": str}},
     "argoproj.io/v1alpha1 Application": {

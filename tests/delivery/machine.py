@@ -22,7 +22,7 @@ needs_systemd = pytest.mark.skipif(not os.path.exists(SYSTEMD), reason="no syste
 marks = [root_only, needs_systemd]
 
 # Nothing of what this machine would start is started: of the units only those that are named here, and what they need.
-# Mounts that a service makes have to come back to its manager, so all are shared; pivot_root, since whoever sits in a chroot
+# Mounts that a service makes have to come back to its manager, so all are shared; pivot_root, since a process in a chroot
 # gets no user namespace.
 BOOT = """
 set -e

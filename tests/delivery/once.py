@@ -1,4 +1,4 @@
-"""Things that take long to make and that several test processes look at: made once in a run, by whoever comes first."""
+"""Things that take long to make and that several test processes read: made once in a run, by the first of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[pathlib.Pat
 def run(*command: object, cwd: os.PathLike[str] | str = ROOT, **env: str) -> str:
     """Standard output; what a command says when it fails is what the test fails with."""
     words = [str(word) for word in command]
-    # What an outer make tells its children is not meant for one that a test starts.
+    # What an outer make hands to its children is not meant for one that a test starts.
     own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "SOURCE_DATE_EPOCH", "B")}
     done = subprocess.run(words, cwd=cwd, env={**own, **env}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(words)}: exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"

@@ -21,6 +21,6 @@ def refused(path: pathlib.Path, groups: list[dict[str, Any]]) -> str:
     """Writes a rule file; what `promtool check rules` has against it, "" for nothing."""
     path.write_text(json.dumps({"groups": groups}))
     done = promtool("check", "rules", path)
-    # Duplicates and the like are told, but not by the exit status.
+    # Duplicates and the like are printed, but not by the exit status.
     odd = [line for line in done.stdout.splitlines() if "duplicate" in line or "warning" in line.lower()]
     return done.stdout + done.stderr if done.returncode != 0 or odd else ""

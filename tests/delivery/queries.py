@@ -1,4 +1,4 @@
-"""What an expression of PromQL asks for, found by its looks, and what the daemon has, by its own source."""
+"""What an expression of PromQL asks for, found by its form, and what the daemon has, by its own source."""
 
 from __future__ import annotations
 

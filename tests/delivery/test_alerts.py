@@ -191,7 +191,7 @@ def test_service_monitor_finds_the_pods(helm: pathlib.Path) -> None:
     assert [port["targetPort"] for port in service["spec"]["ports"]] == ports
     # By default Prometheus calls the job like the Service, which is what the alerts go by.
     assert service["metadata"]["name"] == JOB
-    # A pod that is not ready is where one wants to look.
+    # A pod that is not ready is the one that is to be examined.
     assert service["spec"]["publishNotReadyAddresses"] is True
     assert monitor["metadata"]["labels"]["release"] == "kps"
 

@@ -41,7 +41,7 @@ def drawn_out(pod: str, before: Metrics, after: Metrics) -> Series:
 def firing(helm: pathlib.Path, home: pathlib.Path, series: Series) -> set[str]:
     """Names of the alerts that fire at the end of the hour."""
     (home / "alerts.yaml").write_text(json.dumps({"groups": without_annotations(rendered(helm))}))
-    # Said wrongly, so that promtool tells what it found.
+    # Said wrongly, so that promtool prints what it found.
     asked = {"expr": 'group by (alertname) (ALERTS{alertstate="firing"}) + 41', "eval_time": f"{SCRAPES - 1}m",
              "exp_samples": [{"labels": '{alertname="none"}', "value": 1}]}
     (home / "test.yaml").write_text(json.dumps({"rule_files": ["alerts.yaml"], "evaluation_interval": "1m", "tests": [

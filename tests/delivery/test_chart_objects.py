@@ -124,7 +124,7 @@ def test_the_pod_runs_this_program(rendered: cases.Renderings, name: str) -> Non
 
 
 def test_another_command(helm: pathlib.Path) -> None:
-    """Whoever names one knows what is in the image, whatever the image is called."""
+    """A user who names one knows what is in the image, whatever the image is called."""
     found = chart.render(helm, {"command": ["/x", "run"], "args": ["--z"], "image": {"repository": "q/k8s-haproxy"}})
     assert (pod.container(found)["command"], pod.container(found)["args"]) == (["/x", "run"], ["--z"])
 
@@ -276,7 +276,7 @@ def test_urls_that_the_daemon_would_refuse_are_made_to_fit(helm: pathlib.Path, g
 
 
 @pytest.mark.parametrize("name", cases.NAMES)
-def test_the_notes_tell_the_next_three_commands(rendered: cases.Renderings, name: str) -> None:
+def test_the_notes_have_the_next_three_commands(rendered: cases.Renderings, name: str) -> None:
     found, said = rendered[name], rendered.notes(name)
     deployment, namespace = (chart.only(found, "Deployment")["metadata"][key] for key in ("name", "namespace"))
     port = pod.container(found)["ports"][0]["containerPort"]

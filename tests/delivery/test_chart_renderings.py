@@ -42,7 +42,7 @@ def renderings(rendered: cases.Renderings) -> cases.Renderings:
 @pytest.mark.parametrize("name", cases.NAMES)
 def test_the_rendering_is_the_recorded_one(renderings: cases.Renderings, name: str) -> None:
     recorded = cases.recording(name).read_text().splitlines()
-    assert cases.difference(cases.base_of(name), name, renderings) == recorded, "RENEW_CHART=1 records it anew: look at the difference"
+    assert cases.difference(cases.base_of(name), name, renderings) == recorded, "RENEW_CHART=1 records it anew: check the difference"
 
 
 def test_every_recording_leads_back_to_the_default_one() -> None:

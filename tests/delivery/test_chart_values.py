@@ -272,7 +272,7 @@ def test_whatever_is_taken_away_by_null_is_as_if_it_were_empty(helm: pathlib.Pat
     chart.render(helm, {"livenessProbe": None, "readinessProbe": None, "startupProbe": None, "strategy": None, "resources": None})
 
 
-def test_all_mistakes_are_told_at_once(helm: pathlib.Path) -> None:
+def test_all_mistakes_are_reported_at_once(helm: pathlib.Path) -> None:
     with pytest.raises(chart.Refused) as e:
         chart.template(helm, {"env": {"haproxy": {"username": "admin"}}, "strategy": {"type": "RollingUpdate"}, "tls": {"cert": "a"}})
     for words in ("without env.haproxy.password", "would both write", "tls.cert and tls.key", "no https URL"):
@@ -384,7 +384,7 @@ def test_each_value_arrives_as_the_setting_of_its_name(rendered: cases.Rendering
     assert len(arrived) > 30
     for setting in arrived:
         value = readme.at(given, value_of(setting))
-        # What somebody writes as no is false to YAML.
+        # What a user writes as no is false to YAML.
         wanted = "no" if setting == "ADOPT_SERVERS" and value is False else as_text(value)
         assert there[setting] == wanted, setting
 

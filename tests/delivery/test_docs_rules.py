@@ -128,7 +128,7 @@ def test_blocks_are_found(tmp_path: pathlib.Path) -> None:
     page.write_text("a\n```yaml kind=values part=x\nk: v\n```\nb\n```\nplain\n```\n")
     found = blocks(page)
     assert [(b.line, b.language, b.kind, b.text) for b in found] == [(3, "yaml", "values", "k: v\n"), (7, "", "", "plain\n")]
-    assert "" not in RULES and "yaml" not in RULES, "a block without a language, or one that nobody looks at"
+    assert "" not in RULES and "yaml" not in RULES, "a block without a language, or one that no rule checks"
     with pytest.raises(ValueError, match="never closed"):
         list(split("```sh\nmake\n"))
 
@@ -141,7 +141,7 @@ def test_anchors_are_as_github_makes_them() -> None:
 
 
 def test_docs_have_no_hidden_warning() -> None:
-    """What the rule for haproxy.cfg goes by: HAProxy's exit status tells nothing of warnings."""
+    """What the rule for haproxy.cfg goes by: HAProxy's exit status says nothing of warnings."""
     with pytest.raises(Wrong, match="cannot open|No such file|Could not open"):
         docs_files.haproxy_cfg(DOCS / "none.cfg", haproxy_binary() or "haproxy")
 

@@ -88,7 +88,7 @@ def test_configuration(archive: Archive) -> None:
 
 
 def test_dockerfile_says_the_same(archive: Archive) -> None:
-    """There is no engine here to build it: that it makes the same image is told by its instructions."""
+    """There is no engine here to build it: that it makes the same image is known by its instructions."""
     text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
     last = text[text.rindex("\nFROM "):]
     config = archive.config["config"]

@@ -27,7 +27,7 @@ def documents(text: str) -> dict[tuple[str, str], object]:
 
 @pytest.fixture
 def tree(tmp_path: pathlib.Path) -> pathlib.Path:
-    """As much of the tree as the script looks at, to be spoilt."""
+    """As much of the tree as the script reads, to be spoilt."""
     for name in ("charts", "tests/harness"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("scripts/manifests", *(f"deploy/{name}" for name in FILES)):
@@ -67,7 +67,7 @@ def test_what_differs_is_named_and_mended(tree: pathlib.Path) -> None:
 
 
 @pytest.mark.usefixtures("helm")
-def test_a_comment_whose_line_goes_is_told(tree: pathlib.Path) -> None:
+def test_a_comment_whose_line_goes_is_reported(tree: pathlib.Path) -> None:
     spoil(tree, "configmap.yaml", "  NODE_MODE: endpoints\n", "  # A comment of mine.\n  NODE_MODES: endpoints\n")
     done = manifests(tree)
     assert "comment without a line: # A comment of mine." in done.stdout, done.stdout

@@ -40,7 +40,7 @@ def quoted(here: str, kind: str) -> str | None:
 
 def spans(here: str) -> list[str]:
     found = re.findall(r"`([^`]+)`", here)
-    assert found, f"nothing in {here!r} can be looked at"
+    assert found, f"nothing in {here!r} can be checked"
     return found
 
 

@@ -99,7 +99,7 @@ def status_of(pid: int) -> dict[str, str]:
 
 
 def test_first_hour(balancer: Balancer) -> None:
-    """Installed; not started before it is set up; asked what it would do; started; locked in; told things; stopped; purged."""
+    """Installed; not started before it is set up; asked what it would do; started; locked in; sent signals; stopped; purged."""
     machine, rig = balancer.machine, balancer.rig
     before = left_by_us(machine)
     balancer.install()

@@ -95,7 +95,7 @@ def test_upgrade_and_downgrade(balancer: Balancer) -> None:
     kept, mine = credentials(machine), env.read_text()
     running, worker, before = machine.pid(UNIT), rig_.haproxy.worker(), rig_.dataplane.file()
 
-    # Both have changed the settings: apt asks, and without somebody who answers it stops there, with the older one still running.
+    # Both have changed the settings: apt asks, and without an answer it stops there, with the older one still running.
     install, *checks = of_the_page()
     finish, unattended = FINISH, install.replace("apt-get", f"apt-get {UNATTENDED}")
     status, said = shell(machine, install)

@@ -38,7 +38,7 @@ def scene(tmp_path: pathlib.Path) -> Iterator[Scene]:
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """In front of three live nodes, for those who only look."""
+    """In front of three live nodes, for those who only read."""
     with Scene(tmp_path_factory.mktemp("calm")) as made:
         daemon = made.play()
         made.on(1, 2, 3)
@@ -384,14 +384,14 @@ def test_every_size_every_state_light_and_dark(calm: Daemon, page: Page) -> None
     assert page.complaints() == []
 
 
-def test_nothing_moves_where_that_is_not_wanted(calm: Daemon, page: Page) -> None:
+def test_nothing_moves_where_less_motion_is_asked_for(calm: Daemon, page: Page) -> None:
     page.prefer(reduced_motion="reduce")
     look(page, calm)
     assert page.value("""(() => { const e = document.createElement('p'); e.className = 'fresh'; document.body.append(e);
         return getComputedStyle(e).animationName; })()""") == "none"
 
 
-def test_without_scripts_it_says_where_to_look(calm: Daemon, page: Page) -> None:
+def test_without_scripts_it_says_where_to_read(calm: Daemon, page: Page) -> None:
     page.scripts(False)
     page.open(page_url(calm))
     wanted = {("link", "/readyz"), ("link", "/status")}
@@ -402,7 +402,7 @@ def test_without_scripts_it_says_where_to_look(calm: Daemon, page: Page) -> None
     assert page.value("[...document.querySelectorAll('footer a')].every(a => a.href.startsWith(location.origin))")
 
 
-# --- as it looks
+# --- as it is drawn
 
 def test_screenshots(tmp_path: pathlib.Path, page: Page) -> None:
     """Of a morning with two HAProxies, to build/; with RENEW_SCREENSHOTS=1 to docs/."""
@@ -413,7 +413,7 @@ def test_screenshots(tmp_path: pathlib.Path, page: Page) -> None:
         wait_rows(page, {"worker-1": "live", "worker-2": "live", "worker-3": "live", "worker-4": "draining", "worker-5": "out", "worker-6": "out"})
         page.wait("document.querySelectorAll('#history li').length >= 12")
         page.wait("!document.getAnimations().length", "nothing to move any more")
-        page.value("source.close(); clearInterval(ticking); show({...last, cluster: 'prod-east'}); skew -= 75000; grow()")  # as it looks a little later
+        page.value("source.close(); clearInterval(ticking); show({...last, cluster: 'prod-east'}); skew -= 75000; grow()")  # as it is a little later
         page.wait("!document.getAnimations().length", "nothing to move any more")
         shots = ROOT / "build" / "status-page"
         page.screenshot(shots / "status-page.png")

@@ -1,4 +1,4 @@
-"""Texts for users have the field's own words: scripts/check-words refuses others, and the tree has none."""
+"""Texts for users, comments and tests have the field's own words: scripts/check-words refuses others, and the tree has none."""
 
 from __future__ import annotations
 
@@ -58,6 +58,38 @@ def test_word_is_refused(words: ModuleType, name: str, text: str, line: int, wor
 ], ids=lambda value: str(value)[:30])
 def test_name_is_allowed(words: ModuleType, name: str, text: str) -> None:
     assert words.findings(name, text) == []
+
+
+# What a source says beside its code.
+REFUSED_IN_SOURCE = [
+    ("src/a.c", "int x; /* it is\n   told */", 2, "told"),
+    ("src/a.rs", "// whoever\nfn f<'a>() {}", 1, "whoever"),
+    ("tests/a.h", "// as it looks", 1, "looks"),
+    ("tests/a.c", "\nTEST_EACH(what_is_told, 2)", 2, "told"),
+    ("tests/a.c", 'x[] = {\n    {"a file is looked at", 1}};', 2, "looked"),
+    ("tests/a.c", 'ck_assert_msg(f(a),\n  "somebody");', 2, "somebody"),
+    ("tests/a.py", "x = 1\ny = 2  # wanted", 2, "wanted"),
+    ("tests/a.py", 'def f():\n    """One.\n\n    It tells."""', 4, "tells"),
+    ("tests/a.py", "def test_who_looked():\n    pass", 1, "looked"),
+    ("tests/a.py", 'assert x == "told", f"{x} is told"', 1, "told"),
+    ("tests/a.py", 'Mutant("anybody may", "told", "look", "")', 1, "anybody"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "line", "word"), REFUSED_IN_SOURCE, ids=lambda value: str(value)[:30])
+def test_word_of_a_source_is_refused(words: ModuleType, name: str, text: str, line: int, word: str) -> None:
+    (finding,) = words.findings_in_source(name, text)
+    assert finding.startswith(f'{name}:{line}: "{word}" in '), finding
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("src/a.c", "int told; /* they cannot be told apart */"),
+    ("src/a.c", 'TEST(told) ck_assert_msg(x, "told");'),
+    ("tests/a.c", 'ck_assert_str_eq(told, "told"); /* it looks as if, and cannot tell */'),
+    ("tests/a.py", 'told = {"told": wanted}\nassert told("wanted")\n\n\ndef tell_told() -> None:\n    pass'),
+], ids=lambda value: str(value)[:30])
+def test_name_of_a_source_is_allowed(words: ModuleType, name: str, text: str) -> None:
+    assert words.findings_in_source(name, text) == []
 
 
 def test_tree_has_plain_words() -> None:

@@ -62,7 +62,7 @@ def check_machine() -> None:
 
 
 def free_node_port(claim: socket.socket) -> int:
-    """30080 unless somebody has it. Another demo that begins at the same time has it by the claim, at an address that no node has."""
+    """30080 unless another program has it. Another demo that begins at the same time has it by the claim, at an address that no node has."""
     try:
         claim.bind(("127.0.10.100", NODE_PORT))
         for address in [*ADDRESSES.values(), *PODS.values()]:
@@ -132,7 +132,7 @@ class Balancer:
         return asked.stdout + asked.stderr
 
     def prepare(self, stack: contextlib.ExitStack) -> None:
-        """What the daemon looks at."""
+        """What the daemon reads."""
         raise NotImplementedError
 
     def __enter__(self) -> "Balancer":

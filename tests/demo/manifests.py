@@ -85,7 +85,7 @@ class Manifests:
 
 
 def replaced(path: pathlib.Path, text: str) -> pathlib.Path:
-    """At one stroke, as a careful editor does it; whoever follows the folder passes the draft over, by its dot."""
+    """At one stroke, as a careful editor does it; a reader of the folder passes the draft over, by its dot."""
     draft = path.with_name(f".{path.name}.draft")
     draft.write_text(text)
     os.replace(draft, path)

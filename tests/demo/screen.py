@@ -51,7 +51,7 @@ class Screen:
         self.line("\n" + text)
 
     def log(self, who: str, text: str) -> None:
-        """A line of somebody else's log: folded on a terminal, whole in a file."""
+        """A line of another program's log: folded on a terminal, whole in a file."""
         prefix = f"   {who} | "
         room = shutil.get_terminal_size().columns - len(prefix)
         fold = self._terminal and room > 20

@@ -65,7 +65,7 @@ class LoadBalancer:
         return self.haproxy.port
 
     def settings(self) -> dict[str, str]:
-        """The daemon of the first one tells the owners of Services what is wrong; both would say the same."""
+        """The daemon of the first one reports to the owners of Services what is wrong; both would say the same."""
         return {"CONFIG_SOURCE": "services", "CONFIG_FILE": str(self.before), "CLUSTER_NAME": CLUSTER, "ANNOTATION_PREFIX": self.name, "KUBECONFIG": str(self.kubeconfig),
                 "EMIT_EVENTS": str(self.name == "lb-a").lower(), "CONFIG_MIN_INTERVAL": "0s", "STATE_DIR": str(self.home / f"{self.name}-state"),
                 **folders_of(self.dataplane), **self.dataplane.settings()}

@@ -99,7 +99,7 @@ class Churn:
         wait_until(lambda: self.nodes.asked(node) > asked, 20, f"connections that reach {node}")
 
     def dies(self, node: str) -> None:
-        """Its server, hard: whoever is being served at this moment cannot be helped, by nobody."""
+        """Its server, hard: a client that is being served at this moment cannot be helped."""
         begin = time.monotonic()
         self.nodes.kill(node)
         self._deaths.append((begin, time.monotonic()))

@@ -114,7 +114,7 @@ class Model:
                 if wanted != self._written:  # the program also writes with each resync
                     self.write(wanted)
                     self._written = wanted
-            except Exception as e:  # told by whoever waits for what it should have written
+            except Exception as e:  # reported by the code that waits for what it should have written
                 self._failure = f"the model of the Go controller: {e!r}"
                 return
 

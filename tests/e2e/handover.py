@@ -22,12 +22,12 @@ RESYNC = "1s"
 # Comparisons of HAProxy with the desired state, by each daemon, before "nothing has changed" is believed.
 ROUNDS = 3
 SETTINGS = {"RESYNC_PERIOD": RESYNC, "DRAIN_TIMEOUT": "1h", "PARK_TTL": "1h", "HAPROXY_KEEP_SERVERS": "old"}
-# What `show servers state` has of a server that somebody may change; the other columns are counters and times.
+# What `show servers state` has of a server that may be changed; the other columns are counters and times.
 COLUMNS = ("srv_addr", "srv_port", "srv_admin_state", "srv_uweight", "srv_iweight")
 
 
 def requests_that_write(dataplane: DataPlane) -> int:
-    """Of anybody, whatever their answer."""
+    """Of any client, whatever their answer."""
     written(dataplane)  # all that was answered so far is in the log
     return len(writes_among(of_access_log(dataplane.access_log())))
 

@@ -26,7 +26,7 @@ def commits() -> dict[str, str]:
 
 
 def _git(*words: str) -> subprocess.CompletedProcess[bytes]:
-    # Whoever runs the tests in a container may not own the tree.
+    # The user who runs the tests in a container may not own the tree.
     return subprocess.run(["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), *words], capture_output=True, check=False)
 
 

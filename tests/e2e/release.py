@@ -142,7 +142,7 @@ class Release:
 # --- everything that is there
 
 def everything_in(kube: RealKube, namespaces: set[str]) -> set[str]:
-    """All objects that anybody may list: those of the cluster and those in these namespaces, as "kind namespace/name"."""
+    """All objects that may be listed: those of the cluster and those in these namespaces, as "kind namespace/name"."""
     found = set()
     groups = ["/api/v1", *(f"/apis/{g['preferredVersion']['groupVersion']}" for g in kube.admin.request("GET", "/apis")["groups"])]
     for prefix in groups:

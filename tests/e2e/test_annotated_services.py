@@ -124,7 +124,7 @@ def test_a_dashboard_as_the_older_system_had_it(place: Place) -> None:
 
 
 def test_pods_that_move_between_nodes(place: Place) -> None:
-    """Policy Local: a node that loses its pods drains, and loses its line's connections, all told to the running HAProxy."""
+    """Policy Local: a node that loses its pods drains, and loses its line's connections, all by runtime commands."""
     for number in (1, 2, 3):
         place.node(f"n{number}", f"127.0.15.{number}")
     port = place.service("web", "Local", hostname="web.example.com")

@@ -57,7 +57,7 @@ def test_renderings_are_accepted(kube: RealKube, tmp_path: pathlib.Path) -> None
         except ApiError as e:
             refused[name] = str(e)
     assert not refused
-    # helm itself looks at the schemas of this server, but sends nothing.
+    # helm itself reads the schemas of this server, but sends nothing.
     helm(kube, "install", RELEASE, CHART, "--namespace", NAMESPACE, "--dry-run=server", values=cases.values("everything"))
 
 
@@ -230,7 +230,7 @@ def missed(world: World, release: Release, right: Right) -> None:
     world.kube.admin.delete_all("Event", world.namespace)
     said = rf'level=(warn|error) .*cannot {right.verb} resource \\"{right.resource}\\"'
     if (right.verb, right.resource) == ("watch", "leases"):
-        # Who leads does not watch it. For want of a watch it is looked at every two seconds, which is no reason for a warning.
+        # Who leads does not watch it. For want of a watch it is read every two seconds, which is no reason for a warning.
         world.kube.admin.put(objects.lease(name, "another", namespace=world.namespace))
         said = "watching the Lease is denied"
     with running(world, release, f"without-{right.verb}-{right.resource}") as daemon:

@@ -52,8 +52,8 @@ def test_rolling_update(world: World) -> None:
 
 
 def test_node_loss(world: World) -> None:
-    """Its server dies hard, then its endpoint is not ready, then its Node is deleted: whoever had not been there is not harmed."""
-    # HAProxy itself has to find another server for a connection that is refused, until somebody knows.
+    """Its server dies hard, then its endpoint is not ready, then its Node is deleted: a client that had not been there is not harmed."""
+    # HAProxy itself has to find another server for a connection that is refused, until the daemon knows.
     world.start_with(("defaults\n  mode tcp\n", "defaults\n  mode tcp\n  option redispatch 1\n"))
     lost = "node-3"
     with churn(world, "node-1", "node-2", lost, "node-4") as six:

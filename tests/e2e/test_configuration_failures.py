@@ -94,7 +94,7 @@ def test_the_api_dies_at_each_step(way: Way, heard: str) -> None:
 @pytest.mark.needs_api("its steps are requests; by files and sockets it is killed in tests/functional/test_local_reload.py")
 @pytest.mark.parametrize(("kept", "heard"), [(False, "answer"), (True, "request")], ids=["in memory", "STATE_DIR"])
 def test_the_daemon_dies_at_each_step(way: Way, tmp_path: pathlib.Path, kept: bool, heard: str) -> None:
-    """Whoever is started next goes on where it stopped, with one further reload at most."""
+    """The next daemon goes on where it stopped, with one further reload at most."""
     daemon = way.start(**({"STATE_DIR": str(tmp_path / "state")} if kept else {}))
     for step, pattern in STEPS.items():
         before = way.haproxy.reloads()
@@ -218,7 +218,7 @@ def test_one_of_two_rejects(sites: Sites) -> None:
 @pytest.mark.every_combination
 @pytest.mark.needs_api("a file that is written anew")
 def test_what_the_api_changes_the_meaning_of_goes_back(sites: Sites) -> None:
-    """Data Plane API 3.0 does not know log-profile sections: it moves their lines to the section above. A double is told to lose a
+    """Data Plane API 3.0 does not know log-profile sections: it moves their lines to the section above. A double is made to lose a
     word."""
     haproxy, dataplane = sites.list[0]
     text, lost = sites.text(), "log-tag lost"

@@ -47,7 +47,7 @@ class Files:
         self.seen = 0
         for folder in PLACES:
             (self.dir / folder).mkdir(parents=True)
-        # Another client's, which tells where files are stored.
+        # Another client's, which shows where files are stored.
         self.folders = {folder: self._foreign(folder) for folder in ("maps", "files")}
         self.folders["certs"] = self.folders["maps"].parent / "ssl"
 

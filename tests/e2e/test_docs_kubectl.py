@@ -1,5 +1,5 @@
 """Each kubectl command of the pages on a real API server: what would change something is a dry run at the server, which refuses what it
-would refuse then. Those that talk to a pod are left out, there being none here; tests/delivery/test_docs.py has looked at their words."""
+would refuse then. Those that talk to a pod are left out, there being none here; tests/delivery/test_docs.py has checked their words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that terminate but still serve: their node drains (HAProxy is told: no new connections, the open ones live on) and then rests
+"""Pods that terminate but still serve: their node drains (by a runtime command: no new connections, the open ones live on) and then rests
 in maintenance."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HAProxy and its file move apart, or somebody else moves them: found, said, and put right, or left to whoever did it."""
+"""HAProxy and its file move apart, or another writer moves them: found, logged, and repaired, or left to that writer."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_haproxy_restarted_while_one_drains(world: World) -> None:
     world.in_step()
     world.expect_one_truth()
     world.daemon.wait_log('msg="HAProxy was reloaded or restarted externally"')
-    assert world.written() == before, "what HAProxy can be told was written"
+    assert world.written() == before, "what a runtime command can change was written"
 
 
 # --- edits by hand
@@ -85,7 +85,7 @@ def test_hand_edit_that_changes_servers(world: World) -> None:
 
 @contextlib.contextmanager
 def taken_port() -> Iterator[int]:
-    """A port that somebody holds passes `haproxy -c` and fails the reload."""
+    """A port that another program holds passes `haproxy -c` and fails the reload."""
     with contextlib.closing(socket.socket()) as holder:
         holder.bind(("127.0.0.1", free_port()))
         holder.listen()
@@ -94,7 +94,7 @@ def taken_port() -> Iterator[int]:
 
 @pytest.mark.needs_api("a file that the API has and HAProxy could not load")
 def test_split_brain_by_a_strangers_failed_reload(world: World) -> None:
-    """The API answers what HAProxy could not load. Whoever must leave meanwhile does."""
+    """The API answers what HAProxy could not load. A server that must leave meanwhile does."""
     world.serve("node-a", "node-b", RESYNC_PERIOD=SOON, DRAIN_TIMEOUT="1h")
     worker = world.haproxy.worker()
     with taken_port() as port:

@@ -194,7 +194,7 @@ def test_two_producers(line: Line) -> None:
     stranger = line.producer("stranger", source=other, CLUSTER_NAME="west")
     assert "east" in stranger.wait_not_ready("the cluster east publishes there")
     assert line.version() == 5
-    # And where somebody else's value lies, without a manifest.
+    # And where another writer's value lies, without a manifest.
     line.etcd.put(f"{PATH}/taken", "mine\n")
     taken = line.producer("taken", path=f"{PATH}/taken", source=other)
     taken.wait_not_ready("another program uses it")
@@ -226,7 +226,7 @@ def test_a_part_is_missing_or_changed(line: Line) -> None:
         assert (lb.home / "h" / "maps" / "hosts.map").read_text() == "a b\n"
         lb.stop()
         producer.stop()
-    # Somebody writes over the value itself: no load balancer takes that, and the producer puts it right.
+    # Another writer overwrites the value itself: no load balancer takes that, and the producer repairs it.
     producer.start()
     producer.wait_ready()
     lb = line.load_balancer("lb")
@@ -243,7 +243,7 @@ def test_etcd_is_compacted_and_goes_away(line: Line) -> None:
     lb = line.load_balancer("lb", CONFIG_DRIFT="repair")
     wait_until(lambda: line.answer() == "one", 60, f"it is served: {lb.daemon.tail()}")
     lb.daemon.wait_ready()
-    # Behind its back: what it has read is compacted away while it does not look.
+    # Behind its back: what it has read is compacted away while it does not read.
     lb.daemon.stop()
     for text in ("two", "three"):
         line.write(page(line.port, text))
@@ -278,7 +278,7 @@ LOADED = {f"n{i}": f"127.0.17.{i}" for i in range(1, 5)}
 
 @pytest.mark.parametrize("line", ["etcd-tls-auth"], indirect=True)
 def test_under_load(line: Line) -> None:
-    """Servers that come and go are told to the running HAProxy, also through etcd; what needs a reload gets one; no connection fails."""
+    """Servers that come and go reach the running HAProxy by commands, also through etcd; what needs a reload gets one; no connection fails."""
     port = node_port(LOADED.values())
 
     def text(number: int, timeout: int) -> str:

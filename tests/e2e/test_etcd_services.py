@@ -92,14 +92,14 @@ def test_a_producer_and_two_load_balancers(site: Site) -> None:
         lb.daemon.wait_ready()
         producer.wait_ready()
         worker = lb.haproxy.worker()
-        # A node goes: the load balancer's HAProxy is told, and not reloaded.
+        # A node goes: the load balancer's HAProxy is sent commands, and not reloaded.
         place.kube.admin.delete("Node", f"{place.namespace}-n1")
         wait_until(lambda: f"server {place.namespace}-n1 " not in lb.dynamic["dynamic"].read_text(), 30, f"one less: {lb.daemon.tail()}")
         lb.daemon.wait_ready()
         assert site.served(place.port) == 200
         if lb.haproxy.can_reload_by_socket:
             assert lb.haproxy.worker() == worker, f"without a reload: {lb.daemon.tail(60)}"
-        # An annotation that cannot be used is told to its Service, and the rest goes on.
+        # An annotation that cannot be used is reported to its Service, and the rest goes on.
         place.service("odd", hostname="od d.example.com")
         wait_until(lambda: ("Service", "odd", "LeftOut") in place.events(), 30, f"it is told: {place.events()}")
         place.service("secret", hostname="s.example.com", use_ssl="true", ssl_certificate="secret:tls")

@@ -59,7 +59,7 @@ def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
 
 
 def undo(world: World, name: str) -> int:
-    """Somebody else removes a server by a transaction of the Data Plane API, or in the file; the version that this made."""
+    """Another writer removes a server by a transaction of the Data Plane API, or in the file; the version that this made."""
     dataplane = world.dataplane
     if world.combination.is_local:
         world.hand_edit((f"  server {name} {world.all_ours()[name]}\n", ""))

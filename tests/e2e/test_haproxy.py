@@ -49,7 +49,7 @@ def test_proxy_v2_reaches_the_backend(world: World) -> None:
 
 @pytest.mark.every_combination
 def test_failed_reload_is_repaired(world: World) -> None:
-    """A port that somebody holds passes `haproxy -c` and fails the reload."""
+    """A port that another program holds passes `haproxy -c` and fails the reload."""
     in_step(world, RESYNC_PERIOD="1s")
     with contextlib.closing(socket.socket()) as holder:
         holder.bind(("127.0.0.1", free_port()))
@@ -66,7 +66,7 @@ def test_failed_reload_is_repaired(world: World) -> None:
         world.daemon.wait_metric("reloads_total", 1, result="failed", timeout=90)
         # While Data Plane API 3.0 reads its users anew it refuses a command, which is the last trouble for that moment.
         world.daemon.wait_not_ready("reload")
-        # HAProxy goes on with what it had; what it can be told without a reload, it was.
+        # HAProxy goes on with what it had; what commands can change without a reload was changed.
         assert set(world.haproxy.servers(BACKEND)) == {"node-a", "node-b", "old", "sorry"}
         assert set(world.running()) == {"node-a"}
         assert world.who_answers() == "node-a"

@@ -135,7 +135,7 @@ def test_there_and_back(world: World, other: tuple[pathlib.Path, pathlib.Path], 
         world.in_step()
         assert f"node-c-{world.node_port}" in world.parked()
 
-    # And back: what it wants it writes anew, with its own names; what was parked stays parked until it is wanted.
+    # And back: what it wants it writes anew, with its own names; what was parked stays parked until it is desired.
     helm(world.kube, "rollback", "sync", "1", "--namespace", world.namespace)
     assert "strategy" not in (yaml.safe_load(helm(world.kube, "get", "manifest", "sync", "--namespace", world.namespace).split(
         "# Source: haproxy-k8s-sync/templates/deployment.yaml\n")[1].split("\n---")[0]))["spec"]

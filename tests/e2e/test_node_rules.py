@@ -43,7 +43,7 @@ def test_node_that_the_autoscaler_will_delete(world: World) -> None:
 
 @pytest.fixture
 def dying(world: World) -> Iterator[str]:
-    """node-b, which somebody's finalizer keeps in existence after its deletion."""
+    """node-b, which a finalizer keeps in existence after its deletion."""
     world.put_nodes("node-b")
     world.patch_node("node-b", {"metadata": {"finalizers": ["example.org/hold"]}})
     yield "node-b"
@@ -91,7 +91,7 @@ def dual_stack(world: World, *nodes: str) -> None:
 
 
 def wait_servers(world: World, wanted: dict[str, str]) -> None:
-    """HAProxy cannot reach these IPv6 addresses, nor need it: the lines and what HAProxy made of them are looked at."""
+    """HAProxy cannot reach these IPv6 addresses, nor need it: the lines and what HAProxy made of them are checked."""
     at = {name: (address, str(world.node_port)) for name, address in wanted.items()}
 
     def in_file() -> bool:

@@ -97,7 +97,7 @@ def test_the_four_objects_and_pods_that_come_and_go(place: Place) -> None:
         place.kube.admin.request("DELETE", f"/api/v1/namespaces/{place.shop}/pods/one", {"gracePeriodSeconds": 0})
         wait_until(lambda: place.servers() == ["two 10.9.0.2:8080"], 30, "the other one")
 
-        # One that nobody may read the pods of, one that is broken: told, and the others go on.
+        # One whose pods may not be read, one that is broken: reported, and the others go on.
         place.services(web=place.shop, api=place.closed, odd="")
         wait_until(lambda: "backend api" in place.haproxy.config.read_text(), 30, "a backend without a server")
         assert place.servers() == ["two 10.9.0.2:8080"] and "backend odd" not in place.haproxy.config.read_text()

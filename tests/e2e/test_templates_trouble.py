@@ -19,7 +19,7 @@ from .test_templates import CRD, SET, Place, place
 __all__ = ["place"]  # a fixture
 
 PODS = {f"pod-{i}": f"127.0.18.{i}" for i in range(1, 7)}
-# A rollout goes on while no template renders: what HAProxy has is what it has, and its checks tell it who is gone.
+# A rollout goes on while no template renders: what HAProxy has is what it has, and its checks show it who is gone.
 ROLLOUT = """\
 watch:
   slices:

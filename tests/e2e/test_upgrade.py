@@ -91,7 +91,7 @@ def test_a_change_that_both_see_is_made_once(both: Handover) -> None:
 
     # A new server: a transaction. The pods of node-d are gone: node-d is out.
     change({"node-a", "node-b", "node-a-moved"}, Written(2, 2), {"node-c", "node-d"}, "node-a", "node-b", "node-a-moved")
-    # Known ones come back, others go: no reload is needed, whoever is first.
+    # Known ones come back, others go: no reload is needed, whichever is first.
     change({"node-a", "node-c", "node-d"}, Written(0, 8), {"node-b", "node-a-moved"}, "node-a", "node-c", "node-d")
     both.nothing_to_do()
 
@@ -117,7 +117,7 @@ def test_a_drain_goes_on_with_the_next_one(both: Handover) -> None:
 
 
 def test_a_drain_that_ends_while_nobody_is_there(both: Handover) -> None:
-    """The new one leaves a drain in the file as it ends, by a write without a reload: so whoever comes next, the old one, too,
+    """The new one leaves a drain in the file as it ends, by a write without a reload: so the next daemon, the old one, too,
     knows it for ours and takes it back."""
     begin_to_drain(both)
     world = both.world

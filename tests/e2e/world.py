@@ -87,7 +87,7 @@ def without_ours(text: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """What anybody has written through a Data Plane API, or the daemon into the file itself. Each transaction is a reload; of fast
+    """What any writer has written through a Data Plane API, or the daemon into the file itself. Each transaction is a reload; of fast
     writes none is."""
     transactions: int = 0
     fast: int = 0
@@ -403,7 +403,7 @@ class World:
         return ask(self.haproxy.port)
 
     def version(self) -> int:
-        """Goes up by one with every write of anybody: a transaction, or a fast one."""
+        """Goes up by one with every write of any writer: a transaction, or a fast one."""
         return self.dataplane.version()
 
     def written(self) -> Written:
@@ -412,7 +412,7 @@ class World:
 
     def structural(self, changes: int = 1, fast: int = 0) -> Written:
         """What so many changes that add or remove servers are, besides fast ones: a Data Plane API needs a transaction for each; beside
-        its HAProxy the daemon tells it by commands, and they are fast."""
+        its HAProxy the daemon sends commands, and they are fast."""
         return Written(fast=changes + fast) if self.combination.is_local else Written(transactions=changes, fast=fast)
 
     def await_reads(self, times: int = 3) -> None:

@@ -131,7 +131,7 @@ class Answer:
 
 
 def client() -> ssl.SSLContext:
-    """That believes anybody."""
+    """That trusts every client."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

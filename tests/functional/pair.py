@@ -126,7 +126,7 @@ class Pair:
         return list(self.dataplane.get("/transactions").json() or [])
 
     def wait_closed(self, *states: str, timeout: float = 20) -> None:
-        """Until no transaction is open, or, where states are given, none in one of those: a look may be under way while all is well."""
+        """Until no transaction is open, or, where states are given, none in one of those: a reading may be under way while all is well."""
         def closed() -> bool:
             found = [t for t in self.transactions() if not states or t["status"] in states]
             assert not found, f"left open: {found}"
@@ -140,15 +140,15 @@ class Pair:
 
     def writes(self) -> list[tuple[str, str, int]]:
         """(method, path, status) of everything but GETs that the Data Plane API saw, without the empty transactions that were only
-        looked at."""
+        read."""
         requests, told = self._told()
         out = [(*told[i], requests[i]["status"]) for i in writes_among(told)]
         if out and out[-1][0] == "POST" and "/transactions?" in out[-1][1] and out[-1][2] in (201, None):
-            del out[-1]  # under way: so far it may be a look as well
+            del out[-1]  # under way: so far it may be a reading as well
         return out
 
     def looks(self) -> int:
-        """How often it was looked at what a write would make of the file."""
+        """How often it was read what a write would make of the file."""
         return len(looked_at(self._told()[1]))
 
     def commits(self) -> int:
@@ -161,5 +161,5 @@ class Pair:
                     if w[0] == "PUT" and "/configuration/" in w[1] and "?version=" in w[1] and w[2] == 200])
 
     def calls(self) -> int:
-        """How often the running HAProxy alone was told something."""
+        """How often the running HAProxy alone was sent something."""
         return len([w for w in self.writes() if w[0] == "PUT" and "/runtime/" in w[1] and w[2] == 200])

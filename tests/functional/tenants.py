@@ -41,8 +41,8 @@ class Asked:
     age: int
     claims: list[Claim]
     tree: Object
-    wrong: bool = False  # it is not served, and that is told
-    noted: bool = False  # something of it has no effect, and that is told
+    wrong: bool = False  # it is not served, and that is reported
+    noted: bool = False  # something of it has no effect, and that is reported
     shows: str = ""  # the host for which its Secret is to be shown
     names_other: str = ""  # a host that its certificate is not to be shown for, if it is another's
 

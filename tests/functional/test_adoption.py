@@ -1,4 +1,4 @@
-"""Servers that are there already, under other names: another controller's, at the very places that are wanted."""
+"""Servers that are there already, under other names: another controller's, at the very places that are desired."""
 
 from __future__ import annotations
 

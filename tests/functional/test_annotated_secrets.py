@@ -89,7 +89,7 @@ def test_a_right_that_is_taken_away(site: Secured) -> None:
 
 
 def test_missing_secrets_take_nothing_away(site: Secured) -> None:
-    """Some of them are watched, the others are looked for now and then; each is named."""
+    """Some of them are watched, the others are read now and then; each is named."""
     site.kube.put(*(site.secured(f"none-{i}", f"none-{i}") for i in range(30)), tls_secret("late", site.pair("late")), site.secured("z-late", "late"))
     with site.daemon() as daemon:
         wait_until(lambda: site.shows() and site.shows("late", "z-late.example.com"), 20, f"those that exist are served: {daemon.tail()}")

@@ -103,7 +103,7 @@ def test_what_is_annotated_is_served(site: Site) -> None:
 
 
 def test_services_and_nodes_come_and_go(site: Site) -> None:
-    """Neither a node that goes nor one that comes costs a reload where a HAProxy can be told: the words of the operator's defaults, which
+    """Neither a node that goes nor one that comes costs a reload where a HAProxy can be sent commands: the words of the operator's defaults, which
     stand in another file, go with the new one."""
     port = free_port()
     site.kube.put(site.service("a", port, hostname="a.example.com"))
@@ -115,7 +115,7 @@ def test_services_and_nodes_come_and_go(site: Site) -> None:
         wait_until(lambda: "server n3 " in site.text() and "n3" in site.haproxy.servers("k8s-service_shop_a_web_backend"), 20, "another node")
         wait_until(daemon.ready, 20, "ready")
         if site.haproxy.can_reload_by_socket:
-            assert site.haproxy.worker() == worker, f"it was told: {daemon.tail()}"
+            assert site.haproxy.worker() == worker, f"it was sent: {daemon.tail()}"
         lines = [line.split(",") for line in site.haproxy.runtime("show stat").splitlines() if ",n3," in line or line.startswith("# ")]
         assert lines[1][lines[0].index("slim")] == "77", f"as the operator's defaults have it: {lines}"
         site.kube.delete(objects.node("n1", "127.0.11.1"))
@@ -133,7 +133,7 @@ def test_services_and_nodes_come_and_go(site: Site) -> None:
         assert site.answers("b.example.com") == 200, "the last one stays, as with a label that is misspelt"
 
 
-def test_names_and_paths_are_told_to_the_running_haproxy(site: Site) -> None:
+def test_names_and_paths_change_in_the_running_haproxy(site: Site) -> None:
     """They stand in maps: another host name, path or redirect of a backend that is there is no reload. Another backend is one."""
     port, tls = free_port(), free_port()
     pair = self_signed(site.home, "any.example.com", alternatives="DNS:*.example.com")
@@ -168,7 +168,7 @@ def may_listen_at(address: str, port: int) -> bool:
     return False
 
 
-def test_redirects_are_told_to_the_running_haproxy(site: Site) -> None:
+def test_redirects_change_in_the_running_haproxy(site: Site) -> None:
     if not may_listen_at("127.0.12.1", 80):
         pytest.skip("redirects are from port 80, which this user may not listen at")
     port, tls = free_port(), free_port()
@@ -255,7 +255,7 @@ def test_all_in_one_file_a_node_comes_without_a_reload(tmp_path: pathlib.Path) -
                 assert site.haproxy.worker() == worker, "without a reload"
 
 
-def test_who_is_wrong_is_told_and_the_rest_goes_on(site: Site) -> None:
+def test_who_is_wrong_is_reported_and_the_rest_goes_on(site: Site) -> None:
     port = free_port()
     site.kube.put(site.service("good", port, hostname="good.example.com"),
                   site.service("younger", port, created="2026-02-01T00:00:00Z", hostname="good.example.com"),
@@ -291,7 +291,7 @@ BAD_HOSTS = {"blank": "a b.example", "tab": "a\t.example", "quote": 'a".example'
 
 
 def test_host_names_that_are_none(site: Site) -> None:
-    """Each is refused by itself, told in a line that shows nothing raw, and adds nothing to haproxy.cfg and the maps."""
+    """Each is refused by itself, logged in a line that shows nothing raw, and adds nothing to haproxy.cfg and the maps."""
     port = free_port()
     site.kube.put(site.service("good", port, hostname="good.example.com"))
     for name, host in BAD_HOSTS.items():
@@ -309,7 +309,7 @@ def test_host_names_that_are_none(site: Site) -> None:
 
 
 def test_two_megabytes_of_annotations(site: Site) -> None:
-    """More than an API server takes: what is too long is left out, thousands are looked at, and the others do not wait for it."""
+    """More than an API server takes: what is too long is left out, thousands are checked, and the others do not wait for it."""
     port = free_port()
     big, many = site.service("big", port, hostname="big.example.com"), site.service("many", port, hostname="many.example.com")
     big["metadata"]["annotations"] |= {f"{OLD}.web.path": "/" + "a" * (2 << 20), "example.com/other": "b" * (2 << 20)}
@@ -330,7 +330,7 @@ def test_two_megabytes_of_annotations(site: Site) -> None:
 
 
 def test_a_port_of_the_operator(site: Site) -> None:
-    """In the file beside, or in the part that stands before: whoever asks for it is told file and line, and it is looked for again."""
+    """In the file beside, or in the part that stands before: whose Service asks for it gets file and line, and it is searched for again."""
     port, own, other = free_port(), free_port(), free_port()
     text = site.haproxy.config.read_text()
     lines = text.count("\n")

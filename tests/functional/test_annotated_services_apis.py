@@ -110,7 +110,7 @@ def test_a_certificate_that_haproxy_refuses_leaves_the_last_good_one(site: Site,
 
 
 def test_a_shared_certificate_that_haproxy_refuses_leaves_the_last_good_one(site: Site, tmp_path: pathlib.Path) -> None:
-    """Services of several namespaces name it: each is told, and shown as before."""
+    """Services of several namespaces name it: each gets a report, and is shown as before."""
     good, weak, renewed = (self_signed(tmp_path, name, key, "DNS:a.example.com") for name, key in (("good", "rsa"), ("weak", "weak"), ("renewed", "rsa")))
     port, names = free_port(), "abcd"
 

@@ -29,7 +29,7 @@ backend be
 
 
 class Two(Rig):
-    """Each in its own folder. The third port of the second one is taken by somebody else."""
+    """Each in its own folder. The third port of the second one is taken by another program."""
 
     def __init__(self, home: pathlib.Path):
         super().__init__(home, self.text("first"), haproxies=2)

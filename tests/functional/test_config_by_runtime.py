@@ -1,4 +1,4 @@
-"""A whole haproxy.cfg whose changes need no reload: a Data Plane API writes it and tells HAProxy, and what runs is read back."""
+"""A whole haproxy.cfg whose changes need no reload: a Data Plane API writes it and sends HAProxy commands, and what runs is read back."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_what_was_added_for_a_file_that_is_refused_goes(site: Site) -> None:
 
 
 def test_an_action_that_fails_is_followed_by_a_reload(site: Site) -> None:
-    """The server is gone from what runs: the API has written the file by then, and told HAProxy of the one before it."""
+    """The server is gone from what runs: the API has written the file by then, and sent HAProxy the command for the one before it."""
     site.rig.haproxy.runtime("experimental-mode on; set server other/a state maint; del server other/a")
     assert site.rig.differences("other")
     site.change((ADDRESS, "127.0.11.3:30443"), ("server a 127.0.0.1:9", "server a 127.0.0.2:9"))

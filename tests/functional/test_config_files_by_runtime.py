@@ -1,4 +1,4 @@
-"""Maps and certificates beside a haproxy.cfg change without a reload: a Data Plane API stores them, tells HAProxy, and is asked what runs."""
+"""Maps and certificates beside a haproxy.cfg change without a reload: a Data Plane API stores them, sends HAProxy commands, and is asked what runs."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_small_map_is_loaded(site: Site) -> None:
 
 def test_a_certificate(site: Site) -> None:
     site.give("certs/www.example.com.pem", site.pem(site.rig.home))
-    if site.play == "3.0":  # whose API tells HAProxy of none
+    if site.play == "3.0":  # whose API sends HAProxy none
         site.reloaded()
         assert "older than 3.2" in site.daemon.log() and site.serves()
         return
@@ -134,7 +134,7 @@ def test_what_the_api_cannot_tell_is_loaded(site: Site) -> None:
 
 
 def test_with_a_page_all_of_it_is_loaded(site: Site) -> None:
-    """And HAProxy is told of nothing before."""
+    """And HAProxy is sent nothing before."""
     before = len(site.rig.dataplane.requests())
     become(site.files, next_files(site.files, {"files/sorry.http": "HTTP/1.0 503 y\r\n\r\n", "maps/hosts.map": "a.example other\n" + MANY}))
     site.reloaded()
@@ -151,7 +151,7 @@ def test_a_server_and_a_map(site: Site) -> None:
 
 
 def test_what_haproxy_does_not_show_is_loaded(site: Site) -> None:
-    """The API says that it told HAProxy, and did not."""
+    """The API says that it sent the command to HAProxy, and did not."""
     site.rig.dataplane.fault({"action": "lie", "method": "PUT", "path": "runtime/maps"})
     site.give("maps/hosts.map", "a.example other\n" + MANY)
     site.reloaded()

@@ -48,7 +48,7 @@ def site(tmp_path: pathlib.Path) -> Iterator[Site]:
 
 
 class Told:
-    """What HAProxy is told of files, as `config plan` shows it."""
+    """What HAProxy is sent of files, as `config plan` shows it."""
 
     def __init__(self, site: Site):
         self.commands: list[str] = []
@@ -176,7 +176,7 @@ def test_without_haproxy_or_for_another_haproxy_cfg(site: Site) -> None:
 
 
 def requests_of(site: ApiSite, since: int) -> list[str]:
-    """That HAProxy is told by, as `config plan` shows them."""
+    """That HAProxy is sent, as `config plan` shows them."""
     return [f"PUT {r['path']}" for r in site.rig.dataplane.requests()[since:]
             if r["method"] == "PUT" and "skip_reload" not in json.dumps(r) and re.search("/runtime/maps|/storage/ssl", r["path"])]
 

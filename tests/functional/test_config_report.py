@@ -98,7 +98,7 @@ def test_those_of_the_secret_are_not_those_of_services(site: Site) -> None:
     assert site.rig.daemon
     site.rig.daemon.wait_log("HAProxy is in sync")
     wait_until(lambda: ("Normal", "ApplySucceeded") in events(site), 20, "Events on the Secret")
-    site.rig.daemon.stop()  # nothing waits to be sent any more; events() has looked whom each is about
+    site.rig.daemon.stop()  # nothing waits to be sent any more; events() has read whom each is about
     events(site)
 
 

@@ -23,7 +23,7 @@ def names() -> list[str]:
 
 @pytest.fixture(params=["plain", "TLS"])
 def crowd(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> tuple[Rig, dict[str, str]]:
-    """With what its daemon is to be told."""
+    """With the settings of its daemon."""
     template = TEMPLATE + "".join(f"\nbackend {name}\n  mode tcp\n" for name in names())
     if request.param == "plain":
         return Rig(tmp_path, template=template, haproxies=HAPROXIES), {}
@@ -50,7 +50,7 @@ def asked(rig: Rig) -> list[int]:
 
 
 def looks(rig: Rig) -> list[int]:
-    """How often each HAProxy's file was looked at."""
+    """How often each HAProxy's file was read."""
     return [sum(r["method"] == "GET" for r in p.dataplane.requests()) for p in rig.pairs]
 
 
@@ -59,7 +59,7 @@ def test_no_new_connection_while_nothing_changes(crowd: tuple[Rig, dict[str, str
     with made as rig:
         start(rig, LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE, **settings)
         before, first = looks(rig), len(rig.kube.requests())
-        # The first look after all is in sync may be the one that needs a second connection.
+        # The first reading after all is in sync may be the one that needs a second connection.
         wait_until(lambda: all(now > was for now, was in zip(looks(rig), before)), 30, "one resync")
         known, before = set(asked(rig)), looks(rig)
         wait_until(lambda: all(now >= was + RESYNCS for now, was in zip(looks(rig), before)), 60, f"{RESYNCS} resyncs")

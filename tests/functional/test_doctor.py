@@ -47,7 +47,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 @pytest.fixture
 def rig(shared: Rig) -> Iterator[Rig]:
-    """Most only look: all of them at the same one. What a test does to the doubles is undone here."""
+    """Most only read: all of them at the same one. What a test does to the doubles is undone here."""
     state = shared.kube.state()
     yield shared
     shared.dataplane.clear_faults()
@@ -123,7 +123,7 @@ def test_no_kubeconfig(rig: Rig) -> None:
         assert any("KUBECONFIG=" in line for line in lines(check))
         for id_ in ("kubernetes.connection", "kubernetes.rights", "service.object", "backend.plan", "proxy.nodes"):
             assert found.one(id_)["status"] == "skip"
-        # What does not depend on it is looked at all the same.
+        # What does not depend on it is checked all the same.
         found.says("haproxy.running", "ok", "runs")
         found.says("backend.mode", "ok", "tcp")
 

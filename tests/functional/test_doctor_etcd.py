@@ -104,7 +104,7 @@ def test_a_load_balancer_needs_no_kubernetes(etcd: Etcd, tmp_path: pathlib.Path)
     assert of_etcd(look(balancer(tmp_path, etcd.url), etcd)) == GOOD
 
 
-def test_what_is_somebody_elses_is_named(etcd: Etcd, tmp_path: pathlib.Path) -> None:
+def test_what_is_another_writers_is_named(etcd: Etcd, tmp_path: pathlib.Path) -> None:
     etcd.put(PATH, "frontend of-a-script\n")
     for settings in (producer(tmp_path, etcd.url), balancer(tmp_path, etcd.url)):
         found = look(settings, etcd)

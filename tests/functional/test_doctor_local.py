@@ -227,7 +227,7 @@ def test_another_user(running: Place) -> None:
     check = found.says("haproxy.runtime", "fail", f"user nobody may not connect to {running.haproxy.socket} (root:root, mode 0600)")
     assert any("mode 660 group haproxy level admin" in line for line in lines(check))
     found.says("haproxy.master-worker", "ok", "worker")
-    # As told, step by step.
+    # As doctor says, step by step.
     for line in lines(found.one("haproxy.write")):
         subprocess.run(line.split(), check=True)
     found = running.look(before=AS_NOBODY)

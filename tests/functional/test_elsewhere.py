@@ -20,7 +20,7 @@ SECRETS = re.compile(rb"authorization|Bearer|Basic|adminpwd", re.I)
 
 
 class Place:
-    """Somebody listens, takes what comes, and as a proxy makes tunnels (RFC 9110, 9.3.6: CONNECT)."""
+    """Another program listens, takes what comes, and as a proxy makes tunnels (RFC 9110, 9.3.6: CONNECT)."""
 
     def __init__(self) -> None:
         self.socket = socket.create_server(("127.0.0.1", 0))

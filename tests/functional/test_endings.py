@@ -48,7 +48,7 @@ def settled(rig: Rig) -> None:
 @pytest.mark.parametrize("step, status, message", [("add", 409, "object already exists"), ("commit", 404, "transaction does not exist")])
 def test_conflict_is_read_again_and_tried_at_once(rig: Rig, step: str, status: int, message: str) -> None:
     in_step(rig)
-    # A dead transaction is told by the version 0, which only that answer carries.
+    # A dead transaction is known by the version 0, which only that answer carries.
     version = {"Configuration-Version": "0"} if "does not exist" in message else {}
     rig.dataplane.fault(answer(STEPS[step], status, message, headers=version))
     move(rig)

@@ -152,7 +152,7 @@ def test_a_silent_api_is_in_nobody_s_way(rig: Rig, events: Events) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"EMIT_EVENTS": ""}, {"EMIT_EVENTS": "true", "DRY_RUN": "true"}], ids=["by default", "dry run"])
-def test_none_unless_they_are_wanted(rig: Rig, events: Events, settings: dict[str, str]) -> None:
+def test_none_unless_they_are_asked_for(rig: Rig, events: Events, settings: dict[str, str]) -> None:
     daemon = start(rig, **settings)
     rig.pods(1, 2)
     if "DRY_RUN" in settings:

@@ -107,7 +107,7 @@ def test_and_not_written_to_where_it_does_not(rig_of: Make, tmp_path: pathlib.Pa
     assert rig.dataplane.file() == before
 
 
-def test_who_drains_is_told_all_the_same(rig_of: Make) -> None:
+def test_who_drains_is_sent_all_the_same(rig_of: Make) -> None:
     rig = rig_of(CONDITIONAL.replace("  server sorry", "  server n2 127.0.11.2:30443 check weight 100\n  server sorry"))
     before = rig.dataplane.file()
     rig.pods(1, 2)

@@ -72,7 +72,7 @@ class Replicas:
         return dict(self.rig.kube.control("GET", LEASE))
 
     def asked(self, name: str, since: float = 0.0, reads: bool = False) -> list[str]:
-        """What it asked of the Data Plane API since then, reads only where they are wanted."""
+        """What it asked of the Data Plane API since then, reads only where they are asked for."""
         return [f"{r['method']} {r['path']}" for r in self.rig.dataplane.requests()
                 if r["host"].startswith(HOSTS[name] + ":") and r["time"] >= since and (reads or r["method"] != "GET")]
 
@@ -169,7 +169,7 @@ def test_a_leader_that_is_elected_again_while_it_steps_down_begins_anew(replicas
     assert "leadership acquired" not in replicas["b"].log()
 
 
-def test_a_leader_that_is_told_to_stop_while_it_steps_down_takes_its_transaction_back_first(replicas: Replicas) -> None:
+def test_a_leader_that_stops_while_it_steps_down_takes_its_transaction_back_first(replicas: Replicas) -> None:
     rig = replicas.rig
     id_ = step_down_slowly(replicas)
     replicas["a"].stop()

@@ -17,7 +17,7 @@ def pods(rig: Rig, **states: dict[str, bool]) -> None:
 
 
 def live(rig: Rig) -> set[str]:
-    """Our servers whose line in the file is live, whatever the running HAProxy was told."""
+    """Our servers whose line in the file is live, whatever the running HAProxy was sent."""
     return rig.servers() - {"sorry"}
 
 
@@ -67,7 +67,7 @@ def test_daemon_that_ends_while_a_server_drains_leaves_it_to_the_next(rig: Rig) 
     rig.daemon.close()
     rig.wait_parked(2)
     assert 'msg="draining server saved in haproxy.cfg as maintenance for the next leader" backend=be server=n2' in rig.daemon.log()
-    rig.pods(1, 2)  # ready again before anybody looks
+    rig.pods(1, 2)  # ready again before the daemon reads
     rig.start()
     rig.wait_servers(1, 2)
     rig.wait_in_sync()
@@ -90,7 +90,7 @@ def test_too_many_at_once_are_held_for_a_period(rig: Rig) -> None:
     status, body = rig.daemon.get("/readyz")
     assert (status, rig.commits()) == (200, commits) and "3 of 4 live servers lost unannounced within one RESYNC_PERIOD" in body
     assert "; removal delayed: n2 until 20" in body
-    assert not rig.resting() and not rig.calls(), "what is held is not told to leave"
+    assert not rig.resting() and not rig.calls(), "what is held is not sent away"
     rig.wait_servers(1)
     rig.wait_parked(2, 3, 4)
     rig.wait_in_sync()

@@ -224,7 +224,7 @@ def test_what_is_gone_is_deleted_and_what_was_there_by_hand_is_not(site: Site) -
         assert site.says() == "one"
 
 
-def test_what_somebody_changes_is_reported(site: Site) -> None:
+def test_what_another_writer_changes_is_reported(site: Site) -> None:
     """test_local_files_runtime has it repaired."""
     site.give("certs/www.example.com.pem", site.pem(0))
     site.give("maps/hosts.map", "x one\n")

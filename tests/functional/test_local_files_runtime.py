@@ -127,8 +127,8 @@ def test_a_secret_with_the_key_of_another(tmp_path: pathlib.Path) -> None:
         assert ssl.get_server_certificate(("127.0.0.1", port)) == two.certificate.read_text() and rig.haproxy.worker() == worker
 
 
-def test_what_cannot_be_told_is_loaded(site: Site) -> None:
-    """With what could be told before it."""
+def test_what_commands_cannot_change_is_loaded(site: Site) -> None:
+    """With what commands could change before it."""
     site.give("maps/hosts.map", "x one\n")
     site.give("files/sorry.http", "HTTP/1.0 503 x\r\n\r\nsorry")
     site.put(site.text(more=f"  errorfile 503 {site.own}/general/sorry.http\n"))

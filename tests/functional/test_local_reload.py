@@ -1,4 +1,4 @@
-"""The ways to check and reload a HAProxy of this machine: a command, further files of its; what hangs there, and whoever ends
+"""The ways to check and reload a HAProxy of this machine: a command, further files of its; what hangs there, and a daemon that ends
 the daemon meanwhile."""
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Gate:
         os.mkfifo(self.hold)
 
     def open(self) -> None:
-        """For whoever comes; who waits gets what is to be read: nothing."""
+        """For each client; who waits gets what is to be read: nothing."""
         self.hold.rename(held := self.hold.with_name("held"))
         os.close(os.open(held, os.O_RDWR))
 
@@ -141,7 +141,7 @@ def in_group(leader: int) -> bool:
 
 @pytest.mark.parametrize("step, killed", [("check", False), ("reload", True)])
 def test_the_daemon_ends_at_each_step(running: Local, step: str, killed: bool) -> None:
-    """Whoever is started next goes on where it stopped, with one reload."""
+    """The next daemon goes on where it stopped, with one reload."""
     local, gate = running, Gate(running, step)
 
     def left() -> list[str]:

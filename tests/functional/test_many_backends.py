@@ -1,4 +1,4 @@
-"""Nine backends on one HAProxy: what a look asks for where nothing changed, and that whatever did change is seen all the same."""
+"""Nine backends on one HAProxy: what a reading asks for where nothing changed, and that whatever did change is seen all the same."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Looks:
 
 
 def test_nothing_is_asked_for_twice(stage: ScaleStage) -> None:
-    """The list is asked for once in ten looks, what runs each time."""
+    """The list is asked for once in ten readings, what runs each time."""
     looks = Looks(stage)
     wait_until(lambda: looks.files() >= 11, 30, "eleven looks", 0.2)
     assert 1 <= looks.asked("full_section") <= 2

@@ -33,7 +33,7 @@ def secret(path: pathlib.Path, text: str) -> None:
 
 
 def frame(rig: Rig) -> str:
-    """A root of its own: the system's programs and libraries, the daemon, the secrets; everything read-only. Anybody who could write
+    """A root of its own: the system's programs and libraries, the daemon, the secrets; everything read-only. A user who could write
     somewhere in it ends the start."""
     root = rig.home / "root"
     root.mkdir()
@@ -94,7 +94,7 @@ def test_nobody_on_a_read_only_root(rig: Rig, seccomp: str) -> None:
     now = status(daemon)
     assert now["Uid"].split() == [str(USER)] * 4 and now["Gid"].split() == [str(USER)] * 4 and now["Groups"] == ""
     assert {now[name].strip("0") for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {""}, now
-    assert pathlib.Path(f"/proc/{daemon.pid}/environ").stat().st_uid == 0, "others of the same user can look into it"
+    assert pathlib.Path(f"/proc/{daemon.pid}/environ").stat().st_uid == 0, "others of the same user can read it"
     assert (now["NoNewPrivs"], now["Seccomp"]) == ("1", "2" if seccomp == "true" else "0")
     rig.pods(1, 2)
     rig.wait_servers(1, 2)

@@ -1,4 +1,4 @@
-"""What somebody at the load balancer reads when a setting or a part is wrong: what, where and what to do; said once, not over and over;
+"""What an operator at the load balancer reads when a setting or a part is wrong: what, where and what to do; said once, not over and over;
 and over by itself when it is mended."""
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_nobody_at_the_url_says_why(rig: Rig) -> None:
     rig.daemon.wait_log("problem resolved")
 
 
-def test_dead_proxy_is_told_from_the_server(rig: Rig) -> None:
+def test_dead_proxy_is_told_apart_from_the_server(rig: Rig) -> None:
     port = free_port()
     rig.start(KUBECONFIG=str(rig.kube.kubeconfig(rig.home / "by-proxy", cluster={"proxy-url": f"http://me:{PASSWORD}@127.0.0.1:{port}"})))
     rig.daemon.wait_not_ready(r"Connection refused.*\(proxy-url names a proxy\)")
@@ -190,7 +190,7 @@ def test_forbidden_slices_are_not_complained_about_while_endpoints_do(rig: Rig) 
     rig.daemon.wait_log("EndpointSlices are readable again")
 
 
-def test_who_sends_no_credentials_is_not_told_to_grant_rights(rig: Rig) -> None:
+def test_who_sends_no_credentials_gets_no_hint_to_grant_rights(rig: Rig) -> None:
     rig.kube.tokens(other="admin")
     rig.start()
     body = rig.daemon.wait_not_ready('watch nodes: not synced: .*"system:anonymous"')

@@ -81,7 +81,7 @@ def test_table_of_metrics_is_what_is_exported(tls: Rig) -> None:
     rig.daemon.process.signal(1)  # by hand: undone, and mended again
     rig.daemon.wait_metric("changes_reverted_total", 1)
     rig.wait_in_sync()
-    rig.pods(1)  # told, and written without a reload
+    rig.pods(1)  # a runtime update, written without a reload
     rig.wait_parked(2)
     rig.wait_in_sync()
     rig.haproxy.runtime("set server be/n1 addr 127.0.11.88")
@@ -106,7 +106,7 @@ def registered(file: str) -> dict[str, set[str]]:
 
 
 def test_table_of_the_operators_metrics_is_what_is_registered() -> None:
-    """Name and labels; that each comes to the page is told in tests/unit/daemon/test_config_report."""
+    """Name and labels; that each comes to the page is checked in tests/unit/daemon/test_config_report."""
     found = registered("daemon/config/config_report.c")
     assert found == documented("haproxy_operator_") and len(found) == 9
 
@@ -122,7 +122,7 @@ def test_table_of_metrics_of_whole_configurations(site: Site) -> None:
 
 
 def test_table_of_the_metrics_of_templates_is_what_is_registered() -> None:
-    """Name and labels; what they count is told in test_template_source."""
+    """Name and labels; what they count is checked in test_template_source."""
     found = {name: labels for name, labels in registered("report/telemetry.c").items() if name.startswith("template_")}
     table = {name: labels for name, labels in documented().items() if name.startswith("template_")}
     assert found == table and len(found) == 9

@@ -209,7 +209,7 @@ def test_haproxy_away(rig: Rig) -> None:
     as_json = look(rig, "plan", "-o", "json")
     assert as_json.status == 1
     assert as_json.backend()["verdict"] == "unknown" and len(as_json.json()["problems"]) == 1
-    assert [s["name"] for s in as_json.backend()["servers"]] == ["n1"], "what is wanted is known all the same"
+    assert [s["name"] for s in as_json.backend()["servers"]] == ["n1"], "what is desired is known all the same"
 
 
 @pytest.mark.parametrize("resources", [["nodes", "services"], ["endpointslices", "endpoints"]])

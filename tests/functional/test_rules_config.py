@@ -1,4 +1,4 @@
-"""What a whole configuration from a file may be done with: loaded where an order counts, told to the running HAProxy only where a rule
+"""What a whole configuration from a file may be done with: loaded where an order counts, sent to the running HAProxy only where a rule
 names it, checked in HAProxy's own environment. HAProxy itself says what came of it."""
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ BASE, FROM = "defaults base\n  mode http\n", "frontend more from base\n"
     (PLAIN + FRONTEND + ACL + DENY, ACL, DENY, "no such ACL : 'admin'"), (PLAIN + BASE + FROM, BASE, FROM, "defaults section 'base' not found"),
 ], ids=["acl", "defaults"])
 def test_an_order_that_haproxy_refuses(tmp_path: pathlib.Path, text: str, first: str, then: str, why: str) -> None:
-    """With a change that could be told to the running HAProxy."""
+    """With a change that a runtime update could make."""
     local = Local(tmp_path, text + "backend b\n  server s1 127.0.0.1:9001\n")
     with followed(local) as daemon:
         refused(local, daemon, swap(local.first, first, then).replace("9001", "9002"), why)

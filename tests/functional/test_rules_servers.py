@@ -184,7 +184,7 @@ def test_a_removal_that_is_refused_holds_up_no_new_server(made: RigOf, old: str,
 
 
 def test_an_address_does_not_wait_for_a_refused_server(made: RigOf) -> None:
-    """Somebody's typing error elsewhere in the file is why it is refused."""
+    """An operator's typing error elsewhere in the file is why it is refused."""
     rig = made()
     daemon = begin(rig, **BY_NODE_PORT)
     rig.hand_edit(rig.haproxy.config.read_text().replace("timeout server 77s", "timeout servant 77s"))
@@ -243,7 +243,7 @@ def test_plan_and_doctor_say_what_the_daemon_is_refused(rig_of: RigOf, kind: str
 
 
 def test_a_line_with_track_gets_no_check_and_no_order(made: RigOf) -> None:
-    """Nor is it anybody's order that the server that it tracks is in maintenance."""
+    """Nor is it an operator's order that the server that it tracks is in maintenance."""
     rig = made(TEMPLATE.replace(N1, "  server n1 127.0.11.1:30443 weight 100 track probe/n1\n" + N1.replace("n1", "n2").replace("11.1", "11.2"))
                .replace("backend other", "backend probe\n  mode tcp\n  server n1 127.0.0.1:{fe} check\n\nbackend other"))
     daemon = begin(rig)
@@ -307,7 +307,7 @@ def test_a_conditional_and_a_backend_whose_servers_are_kept(made: RigOf, tmp_pat
 
 
 def test_watches_that_end_at_once_lose_nothing(made: RigOf) -> None:
-    """Each is answered, and ends in good order without an event: lists tell what they do not."""
+    """Each is answered, and ends in good order without an event: lists show what they do not."""
     rig = made()
     for resource in ("endpointslices", "nodes", "services"):
         rig.kube.fault(resource=resource, verb="resume", times=0, cut="clean")

@@ -125,7 +125,7 @@ def test_no_call_is_refused_beside_haproxy(local: Rig) -> None:
 
 
 def test_process_is_closed_to_others_with_and_without_the_filter(rig: Rig) -> None:
-    """What it tells of itself is told all the same. (test_nobody.py sees that /proc/PID is root's.)"""
+    """What it reports of itself is reported all the same. (test_nobody.py sees that /proc/PID is root's.)"""
     rig.start()
     rig.wait_in_sync()
     proc = pathlib.Path(f"/proc/{rig.daemon.pid}")

@@ -1,4 +1,4 @@
-"""Secrets are in memory only, and there no longer than they are in use: every kind of them is given, replaced, and looked for."""
+"""Secrets are in memory only, and there no longer than they are in use: every kind of them is given, replaced, and searched for."""
 
 from __future__ import annotations
 

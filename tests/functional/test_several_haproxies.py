@@ -110,7 +110,7 @@ def test_one_that_is_dead_from_the_start_keeps_nobody_waiting(three: Rig) -> Non
     dead.wait_servers(1, 2, 3, timeout=40)
     in_sync(three, timeout=40)
     assert line_of(three, dead).startswith("[+]")
-    assert dead.commits() == 1, "it gets what is wanted now, not what was"
+    assert dead.commits() == 1, "it gets what is desired now, not what was"
     three.daemon.wait_log(f"problem resolved.*target={dead.dataplane.url}")
 
 

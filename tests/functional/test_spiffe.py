@@ -216,7 +216,7 @@ def test_what_the_bundle_has_no_more_is_not_trusted_on_an_old_connection(world: 
     asked = len(world.asked())
     world.rig.pods(1)
     daemon.wait_log(f"level=(warn|error) .*the certificate of {PLANE} is not trusted by the bundle of {DOMAIN}: ")
-    assert len(world.asked()) == asked, "a request went out to somebody who is not trusted any more"
+    assert len(world.asked()) == asked, "a request went out to a server that is not trusted any more"
     world.be("two")
     world.rig.wait_servers(1, timeout=40)
 
@@ -318,7 +318,7 @@ def test_plan_and_doctor_have_an_identity_too(world: World) -> None:
     found.says("spiffe.identity", "ok", f"{OURS} until 20")
     found.says("haproxy.identity", "ok", f"{PLANE}, as SPIFFE_PEER_ID has it")
     found.says("haproxy.tls", "ok", "certificate verified")
-    assert not found.all("haproxy.certificates"), "which are to be renewed by somebody"
+    assert not found.all("haproxy.certificates"), "which are to be renewed by an operator"
     found = look(world.rig, **settings(world, SPIFFE_PEER_ID=""))
     assert f"SPIFFE_PEER_ID={PLANE}" in lines(found.says("haproxy.identity", "warn", f"{PLANE}, which is not checked"))
     look(world.rig, **settings(world, SPIFFE_PEER_ID=OTHER)).says("haproxy.tls", "fail", f"its SPIFFE ID is {PLANE}: expected {OTHER}")

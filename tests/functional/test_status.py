@@ -141,7 +141,7 @@ def test_waiting_for_kubernetes_and_then_not(rig: Rig) -> None:
     wait_status(daemon, lambda s: s["state"] == "in_sync", "it to be in sync")
 
 
-def test_what_waits_for_somebody_is_a_problem_and_not_a_matter_of_time(rig: Rig) -> None:
+def test_what_waits_for_an_operator_is_a_problem_and_not_a_matter_of_time(rig: Rig) -> None:
     rig.service()
     rig.kube.forbid("nodes")
     daemon = rig.start(INGRESS_SERVICE_PORT="htps", HAPROXY_BACKEND_PORT="")
@@ -182,8 +182,8 @@ def test_trouble_is_said_in_the_words_of_readyz(rig: Rig) -> None:
     assert after["since"] > failed["since"] and after["haproxies"][0]["answers"] is True and after["haproxies"][0]["as_of"] is None
 
 
-def test_since_when_is_known_to_one_who_looks_later(rig: Rig) -> None:
-    """Nobody reads /status while it fails: the daemon looks at its checks each second all the same."""
+def test_since_when_is_known_to_one_who_reads_later(rig: Rig) -> None:
+    """Nobody reads /status while it fails: the daemon runs its checks each second all the same."""
     daemon = rig.start(RESYNC_PERIOD="1s")
     rig.wait_in_sync()
     rig.dataplane.stop()
@@ -251,7 +251,7 @@ def test_several_backends_and_haproxies(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_standby_says_so(rig: Rig) -> None:
-    """The Lease is somebody else's."""
+    """The Lease is another program's."""
     soon = "2124-01-01T00:00:00.000000Z"
     rig.kube.put(objects.lease("haproxy-k8s-sync", "somebody-else", namespace=NAMESPACE, renewed=soon))
     daemon = rig.start(LEADER_ELECT="true")
@@ -264,7 +264,7 @@ def test_a_standby_says_so(rig: Rig) -> None:
     assert s["haproxies"] == [{"url": rig.dataplane.url, "state": "standby", "text": "managed by the leading replica", "backends": []}]
 
 
-def test_dry_run_shows_what_is_wanted_and_what_is_there(rig: Rig) -> None:
+def test_dry_run_shows_what_is_desired_and_what_is_there(rig: Rig) -> None:
     daemon = rig.start(DRY_RUN="true")
     rig.pods(1, 2)
     s = wait_status(daemon, lambda s: nodes(s) == {"n1": "live", "n2": "live"} and s["state"] == "not_written", "the desired servers")

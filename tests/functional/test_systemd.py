@@ -1,4 +1,4 @@
-"""Under a supervisor like systemd: told when it is ready, how it stands, that its loop turns, and that it stops."""
+"""Under systemd or its like: notified when the daemon is ready, how it stands, that its loop turns, and that it stops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.harness.supervisor import Supervisor
 from .rig import Rig, program
 from .wrapped import start_in
 
-# The watchdog's interval: it is to be told in half of that.
+# The watchdog's interval: it is to be notified in half of that.
 WATCHED = "400000"
 
 
@@ -60,12 +60,12 @@ def life(rig: Rig, supervisor: Supervisor) -> None:
     assert supervisor.status().startswith("stopping")
 
 
-def test_life_as_it_is_told(rig: Rig, supervisor: Supervisor) -> None:
+def test_life_as_it_is_notified(rig: Rig, supervisor: Supervisor) -> None:
     rig.start(NOTIFY_SOCKET=supervisor.at, WATCHDOG_USEC=WATCHED)
     life(rig, supervisor)
 
 
-def test_life_as_it_is_told_from_under_the_filter(rig: Rig) -> None:
+def test_life_as_it_is_notified_from_under_the_filter(rig: Rig) -> None:
     """By the other kind of address. The filter lets no socket of this kind be made any more."""
     with Supervisor(f"@{rig.home}/notify") as supervisor:
         start_in(rig, 'exec "$DAEMON"', SECCOMP="true", NOTIFY_SOCKET=supervisor.at, WATCHDOG_USEC=WATCHED)
@@ -89,7 +89,7 @@ def test_ready_while_nothing_else_is_up(rig: Rig, supervisor: Supervisor) -> Non
 
 @pytest.mark.parametrize("filtered", ["true", "false"])
 def test_supervisor_that_goes_and_comes(rig: Rig, filtered: str) -> None:
-    """Nobody there is no reason to wait or to end; whoever listens there later hears all of it."""
+    """Nobody there is no reason to wait or to end; a supervisor that listens there later hears all of it."""
     supervisor = Supervisor(rig.home / "notify")
     daemon = start_in(rig, 'exec "$DAEMON"', SECCOMP=filtered, NOTIFY_SOCKET=supervisor.at, WATCHDOG_USEC=WATCHED)
     rig.wait_in_sync()
@@ -114,7 +114,7 @@ def test_start_that_fails_is_never_ready(rig: Rig, supervisor: Supervisor) -> No
     assert supervisor.hear() == []
 
 
-def test_commands_tell_nothing(rig: Rig, supervisor: Supervisor) -> None:
+def test_commands_notify_nothing(rig: Rig, supervisor: Supervisor) -> None:
     """They may run in the unit beside the daemon (ExecStartPre, systemd-run)."""
     env = rig.settings(NOTIFY_SOCKET=supervisor.at, WATCHDOG_USEC=WATCHED, LISTEN_ADDRESS=f":{free_port()}")
     for command, status in (["check-config"], 0), (["plan"], 0), (["explain", "n1"], 0), (["--help"], 0):
@@ -123,7 +123,7 @@ def test_commands_tell_nothing(rig: Rig, supervisor: Supervisor) -> None:
     assert supervisor.hear() == []
 
 
-def test_plugin_is_not_told_of_the_supervisor(rig: Rig, supervisor: Supervisor) -> None:
+def test_plugin_does_not_get_the_notify_socket(rig: Rig, supervisor: Supervisor) -> None:
     plugin = rig.home / "plugin"
     answer = {"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "x"}}
     plugin.write_text(f"#!/bin/sh\nenv >{rig.home}/environment\necho '{json.dumps(answer)}'\n")

@@ -45,7 +45,7 @@ def test_extra_values_have_their_names_and_are_in_extra(tmp_path: pathlib.Path) 
 
 
 @needs_haproxy
-def test_what_holds_is_told(tmp_path: pathlib.Path) -> None:
+def test_what_holds_is_printed(tmp_path: pathlib.Path) -> None:
     done = template("test", make_set(tmp_path))
     assert (done.returncode, done.stdout) == (0, "ok    one  a backend for each\nok    two\n2 tests, 0 failed\n")
     assert template("test", tmp_path, "--test", "two").stdout == "ok    two\n1 tests, 0 failed\n"
@@ -59,7 +59,7 @@ FAILING = TESTS + """  three:
 """
 
 
-def test_what_does_not_hold_is_told_with_its_line(tmp_path: pathlib.Path) -> None:
+def test_what_does_not_hold_is_printed_with_its_line(tmp_path: pathlib.Path) -> None:
     done = template("test", make_set(tmp_path, yaml=WATCH + FAILING))
     count, target = ('match_count (<three>): haproxy.cfg has "^backend" 1 times, expected 3',
                      "contains: there is no map:host.map: there are haproxy.cfg, map:hosts.map")

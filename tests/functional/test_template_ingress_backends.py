@@ -59,7 +59,7 @@ def test_which_endpoints_are_servers(tmp_path: pathlib.Path) -> None:
 
 
 def test_slots_of_a_data_plane_api(tmp_path: pathlib.Path) -> None:
-    """Always a multiple; who stays keeps its place nearly always, whoever comes or goes."""
+    """Always a multiple; who stays keeps its place nearly always, whichever servers come or go."""
     def slots(numbers: range) -> list[str]:
         return render(tmp_path, web(*(endpoint(f"10.0.0.{n}") for n in numbers)), server_slots=10).servers("default_web_80")
     empty = "127.0.0.1:1 disabled"

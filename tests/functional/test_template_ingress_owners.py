@@ -35,7 +35,7 @@ def routes(directory: pathlib.Path, *ingresses: Object, **extra: object) -> tupl
     return {key: to.split("_")[0] for key, to in rendered.routes().items()}, rendered.events
 
 
-# What bank has, what evil, whose Ingress is younger, asks for, and what is told to it; "": it gets that.
+# What bank has, what evil, whose Ingress is younger, asks for, and what is reported to it; "": it gets that.
 CLAIMS = [
     ("bank.example.com", "bank.example.com", "host name bank.example.com is served for namespace bank"),
     ("bank.example.com", "*.example.com", "host *.example.com: host name bank.example.com is served for namespace bank"),

@@ -127,7 +127,7 @@ def test_the_four_objects_give_what_jinja2_gives(place: Place) -> None:
         assert daemon.metrics().value("template_objects", resource="pods") == len([p for p in pods if p["metadata"]["namespace"] != "none"])
 
 
-def test_a_broken_service_is_left_out_and_told_once(place: Place) -> None:
+def test_a_broken_service_is_left_out_and_logged_once(place: Place) -> None:
     good = place.cluster["services"]["data"]["web"]
     place.put_all()
     with place.daemon() as daemon:

@@ -137,7 +137,7 @@ class Tenants:
         raise NotImplementedError
 
     def names(self) -> list[tuple[str, int, str]]:
-        """That anybody asks for, where."""
+        """That any tenant asks for, where."""
         places = {(c.address, c.port) for one in self.asked.values() for c in one.claims if c.kind != "tcp"}
         hosts = {c.host.replace("*", "any") for one in self.asked.values() for c in one.claims if c.kind != "tcp"}
         return sorted((address, port, host) for address, port in places for host in hosts)

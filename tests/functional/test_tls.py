@@ -202,7 +202,7 @@ def test_new_ca_by_way_of_both_and_one_that_the_server_is_not_of(world: World) -
     asked = len(world.asked())
     world.rig.pods(1, 2)
     daemon.wait_log("level=(warn|error) .*(self.signed certificate|unable to get local issuer)")
-    assert len(world.asked()) <= asked, "a request went out to somebody who is not trusted any more"
+    assert len(world.asked()) <= asked, "a request went out to a server that is not trusted any more"
     world.files.trust(new)
     world.rig.wait_servers(1, 2, timeout=40)
 
@@ -365,7 +365,7 @@ def old_server(tmp_path: pathlib.Path) -> Iterator[tuple[OldServer, Authority]]:
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     with socket.create_connection(("127.0.0.1", server.port), 10) as plain, \
             context.wrap_socket(plain, server_hostname="127.0.0.1") as shaken:
-        assert shaken.version() == "TLSv1.1", "somebody who is less strict gets through: the server works"
+        assert shaken.version() == "TLSv1.1", "a client that is less strict gets through: the server works"
     wait_until(lambda: server.shaken == ["TLSv1.1"], 10, "the server to have seen it")
     yield server, ca
     server.close()

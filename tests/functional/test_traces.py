@@ -92,7 +92,7 @@ def test_what_fails_has_its_reason(site: Site, collector: Collector) -> None:
 
 
 def test_a_file_and_the_end_by_https(site: Site) -> None:
-    """Without a render; what is under way at the end is told before it. The system call filter is on, a header comes from a file."""
+    """Without a render; what is under way at the end is sent before it. The system call filter is on, a header comes from a file."""
     authority = Authority(site.home / "ca")
     own = authority.server("collector")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

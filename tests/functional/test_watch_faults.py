@@ -179,7 +179,7 @@ def test_a_watch_that_cannot_go_on_lists_again(rig: Rig) -> None:
     assert daemon.metrics().sum("transactions_total", result="committed") == len(re.findall("backend changed", daemon.log()))
 
 
-def test_what_left_while_nobody_looked_is_gone_after_the_list(rig: Rig) -> None:
+def test_what_left_while_no_watch_ran_is_gone_after_the_list(rig: Rig) -> None:
     rig.pods(1, 2, 3)
     running(rig)
     rig.wait_servers(1, 2, 3)
@@ -259,7 +259,7 @@ def test_a_rotated_token_is_read_again(make_rig: Any, tmp_path: pathlib.Path) ->
 
 
 
-def test_a_ca_that_is_none_is_told_at_start(rig: Rig, tmp_path: pathlib.Path) -> None:
+def test_a_ca_that_is_none_is_reported_at_start(rig: Rig, tmp_path: pathlib.Path) -> None:
     (tmp_path / "ca.crt").write_text("-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n")
     rig.kube.ca = tmp_path / "ca.crt"
     daemon = rig.start(KUBECONFIG=str(rig.kube.kubeconfig(tmp_path / "config")))

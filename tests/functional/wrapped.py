@@ -33,7 +33,7 @@ sees_memory = pytest.mark.skipif(not _has_capability(CAP_SYS_PTRACE), reason="no
 
 def start_in(rig: Rig, script: str, **settings: str) -> Daemon:
     """Starts the daemon by a shell script that ends in `exec ... "$DAEMON"`, so that its process is the daemon's. The frame is not
-    told to the daemon: what the script needs stands in itself."""
+    given to the daemon: what the script needs stands in itself."""
     path = rig.home / "frame"
     path.write_text(f"#!/bin/bash\nset -e\nDAEMON={shlex.quote(str(quick_program()))}\n{script}\n")
     path.chmod(0o755)

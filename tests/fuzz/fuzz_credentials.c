@@ -1,5 +1,5 @@
 /*
- * Any file of credentials. Whatever it is: a line is either bad, and why is told as clean text, or it has a URL of its own and
+ * Any file of credentials. Whatever it is: a line is either bad, and why is reported as clean text, or it has a URL of its own and
  * either user name and password or a token; written down again, the good ones are the same.
  */
 #include "base/buf.h"

@@ -86,7 +86,7 @@ static void check_list(yyjson_val *root, const struct outcome *o)
 
 static void check_parser(enum frame_mode mode, const char *text, size_t len, const struct outcome *o)
 {
-    /* Escapes in a key of the list are not looked through; the API server never sends them. */
+    /* Escapes in a key of the list are not decoded; the API server never sends them. */
     if (len == 0 || (mode == FRAME_LIST && memchr(text, '\\', len) != NULL))
         return;
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text, len, YYJSON_READ_STOP_WHEN_DONE, NULL, NULL);

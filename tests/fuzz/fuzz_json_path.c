@@ -1,4 +1,4 @@
-/* A path, a line break, and the JSON that it is looked for in, and kept of and dropped from. The engine, whose filters take such paths, too,
+/* A path, a line break, and the JSON that it is searched for in, and kept of and dropped from. The engine, whose filters take such paths, too,
  * knows the same ones. */
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,4 +1,4 @@
-/* A Lease of anybody: what is taken can be written again, and is the same when it is read once more. */
+/* A Lease of any writer: what is taken can be written again, and is the same when it is read once more. */
 #include "base/str.h"
 #include "kube/decode/decode.h"
 #include "kube/lease/lease.h"

@@ -1,5 +1,5 @@
 /*
- * What lies in etcd, of anybody: a manifest (first byte 'M') or what a load balancer says of itself. What is taken is the same
+ * What lies in etcd, of any writer: a manifest (first byte 'M') or what a load balancer says of itself. What is taken is the same
  * once it was written and read again, and stays within its limits.
  */
 #include "base/str.h"

@@ -82,7 +82,7 @@ class Backend(socketserver.ThreadingTCPServer):
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A malformed PROXY header is what a test looks for, not what it should print."""
+        """A malformed PROXY header is what a test checks, not what it should print."""
         self.arrivals.append(Arrival("broken", b""))
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class Backend(socketserver.ThreadingTCPServer):
         return [a for a in self.arrivals if a.data in (QUESTION, STAY)]
 
 
-# What a kube-apiserver gives to Services unless told otherwise.
+# What a kube-apiserver gives to Services unless asked otherwise.
 NODE_PORTS = range(30000, 32768)
 
 

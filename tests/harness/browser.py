@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to through a pipe (Chrome DevTools Protocol): pages that a test opens, looks at and photographs."""
+"""A headless Chromium, spoken to through a pipe (Chrome DevTools Protocol): pages that a test opens, reads and photographs."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class HAProxy:
         return [dict(zip(names, line.split())) for line in lines[1:] if line and not line.startswith("#")]
 
     def states(self, backend: str) -> dict[str, str]:
-        """Server -> what it is told to do: "ready", "drain" or "maint"."""
+        """Server -> its administrative state: "ready", "drain" or "maint"."""
         return {name: admin_state(int(row["srv_admin_state"])) for name, row in self.servers(backend).items()}
 
     def reload(self) -> None:
@@ -356,7 +356,7 @@ class DataPlane:
         return self.config.read_text()
 
     def access_log(self) -> str:
-        """Every request with its status, whoever sent it."""
+        """Every request with its status, whichever client sent it."""
         return (self.dir / ("access.log" if self.control else "dataplane.log")).read_text(errors="replace")
 
     def worker(self) -> int:

@@ -1,4 +1,4 @@
-"""What listens on a node's port: real HAProxy and nginx as ingress controllers, with the PROXY protocol wanted or not, in HTTP and
+"""What listens on a node's port: real HAProxy and nginx as ingress controllers, with the PROXY protocol required or not, in HTTP and
 TLS; and peers that behave badly."""
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Node:
             pass
 
     def deaf(self) -> None:
-        """Nobody new gets in, whoever is in stays."""
+        """No new connection is accepted, the open ones stay."""
         if self._listener is not None:
             self._accept()  # the kernel has said yes to these
             asyncio.get_running_loop().remove_reader(self._listener)

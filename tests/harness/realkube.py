@@ -70,7 +70,7 @@ class ApiError(Exception):
 
 
 class Client:
-    """Requests to the API server over one kept connection, as admin unless told otherwise."""
+    """Requests to the API server over one kept connection, as admin unless another user is named."""
 
     timeout = 30.0
 

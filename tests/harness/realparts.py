@@ -116,7 +116,7 @@ def _go_build(module: str, version: str, package: str, program: str, staging: bo
 
 
 def kube_apiserver() -> pathlib.Path:
-    # Its releases are told their version as they are linked; one that does not know it is too old for every chart.
+    # Its releases get their version as they are linked; one that does not know it is too old for every chart.
     place = "k8s.io/component-base/version"
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
     flags = f"-X {place}.gitVersion={KUBERNETES} -X {place}.gitMajor={major} -X {place}.gitMinor={minor}"
@@ -138,7 +138,7 @@ def helm() -> pathlib.Path:
 
 
 def kubectl() -> pathlib.Path:
-    """The machine's own where it is new enough to ask the server for a strict look (--validate=strict), otherwise of that server."""
+    """The machine's own where it is new enough to ask the server for strict validation (--validate=strict), otherwise of that server."""
     found = shutil.which("kubectl")
     if found:
         text = subprocess.run([found, "version", "--client", "-o", "json"], capture_output=True, text=True, check=False).stdout

@@ -1,4 +1,4 @@
-"""In the place of systemd: the socket that a service of Type=notify tells how it stands (sd_notify(3))."""
+"""In the place of systemd: the socket to which a service of Type=notify sends its state (sd_notify(3))."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Supervisor:
         self._socket.setblocking(False)
         self._socket.bind("\0" + self.at[1:] if self.at.startswith("@") else self.at)
         if not self.at.startswith("@"):
-            os.chmod(self.at, 0o666)  # the service is somebody else
+            os.chmod(self.at, 0o666)  # the service is another user
 
     def go_away(self) -> None:
         """What was said is kept; what is said from here on finds nobody."""

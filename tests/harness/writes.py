@@ -1,4 +1,4 @@
-"""Which requests to a Data Plane API write. One that begins a transaction does; but where that was only looked at (what would its
+"""Which requests to a Data Plane API write. One that begins a transaction does; but where that was only read (what would its
 commit make of the file?), neither changed nor committed, its begin and its end are no writes."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def of_access_log(log: str) -> list[Request]:
 
 
 def _look(method: str, path: str) -> str:
-    """The transaction that this request looks at, or ""."""
+    """The transaction that this request reads, or ""."""
     found = re.search(r"/configuration/raw\?transaction_id=([\w-]+)", path)
     return found[1] if found and method == "GET" else ""
 
@@ -28,7 +28,7 @@ def _use(method: str, path: str) -> str:
 
 
 def looked_at(requests: Sequence[Request]) -> set[str]:
-    """Transactions that were looked at, and neither changed nor committed."""
+    """Transactions that were read, and neither changed nor committed."""
     return {_look(*r) for r in requests} - {_use(*r) for r in requests} - {""}
 
 

@@ -81,7 +81,7 @@ def sound_tests(bench: Bench, rooms: list[Room], workers: concurrent.futures.Exe
 
 
 def unfit(rooms: list[Room]) -> int:
-    """How many no longer apply: told of all, whichever share is played."""
+    """How many no longer apply: counted of all, whichever share is played."""
     found = 0
     for room in rooms:
         for mutant in room.mutants:

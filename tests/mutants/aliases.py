@@ -11,7 +11,7 @@ room("settings, aliases", ("test_aliases",), (
     Mutant("aliases count without MODE", ALIASES, "row->alias != NULL && aliases_count(env) ?", "row->alias != NULL ?"),
     Mutant("words that are none of the operator's are ours", ALIASES, "        return mem_strdup(\"\"); /* it is none of them */\n", "        return mem_strdup(value);\n"),
     Mutant("the operator's URL keeps its path", ALIASES, "    bool path = slash == 1 || ", "    bool path = false && "),
-    Mutant("a port has to be told", ALIASES, "? \":443\"\n", "? \"\"\n"),
+    Mutant("a port has to be named", ALIASES, "? \":443\"\n", "? \"\"\n"),
     Mutant("a port is given twice", ALIASES, "bool has_port = memchr(host + address, ':', authority - address) != NULL;", "bool has_port = false;"),
     Mutant("an address of IPv6 has a port", ALIASES, "host[0] == '[' ? strcspn(host, \"]\") : 0", "0"),
     Mutant("two values of one setting pass", ALIASES, "        if (!str_eq(own, translated))\n", "        if (false)\n"),

@@ -12,7 +12,7 @@ room("clusters, names", ("test_ownership",), (
     Mutant("a cluster's name is any text", OWNERSHIP, "if (!str_has_prefix(name, cluster))", "if (false)"),
     Mutant("each name is of some cluster", OWNERSHIP, "return ownership_fits(format, name, NULL) ? OWNERSHIP_OTHER : OWNERSHIP_NONE;",
            "return OWNERSHIP_OTHER;"),
-    Mutant("what is behind the cluster's name is not looked at", OWNERSHIP, "return *name == '\\0';", "return true;"),
+    Mutant("what is behind the cluster's name is not compared", OWNERSHIP, "return *name == '\\0';", "return true;"),
     Mutant("an extension goes to the end of the name", OWNERSHIP, "const char *end = part + strcspn(part, \"_\") - strcspn(last, \"_\");",
            "const char *end = name + strlen(name);"),
 ))

@@ -7,7 +7,7 @@ from .mutant import Mutant, room
 QUEUE = "haproxy/commands.c"
 
 room("runtime commands", ("test_commands",), (
-    Mutant("what is wanted no more is still sent", QUEUE, "        if (old->backend == b && c == NULL) {\n", "        if (false) {\n"),
+    Mutant("what is desired no more is still sent", QUEUE, "        if (old->backend == b && c == NULL) {\n", "        if (false) {\n"),
     Mutant("another backend's commands are dropped", QUEUE, "        if (old->backend == b && c == NULL) {\n", "        if (c == NULL) {\n"),
     Mutant("what is under way is dropped", QUEUE, "    for (size_t i = first; i < q->count; i++) {\n        struct command *old", "    kept = 0;\n    for (size_t i = 0; i < q->count; i++) {\n        struct command *old"),
     Mutant("what waits goes on to its former state", QUEUE, "            old->state = c->state;\n", "            ;\n"),

@@ -32,7 +32,7 @@ PACE = "haproxy/pace.c"
 
 room("configuration, its settings", ("test_config_source", "test_settings"), (
     Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
-    Mutant("the trust store of a program in Go is told beside a CA file", "settings/parse.c", "s->dataplane_ca_file == NULL && !s->dataplane_insecure", "!s->dataplane_insecure"),
+    Mutant("the trust store of a program in Go is named beside a CA file", "settings/parse.c", "s->dataplane_ca_file == NULL && !s->dataplane_insecure", "!s->dataplane_insecure"),
     Mutant("a Secret's name that is none is none, too", "settings/parse.c", "!setting_is_given(s, of_secret[i]) && SETTING_MEMBER", "SETTING_MEMBER"),
 ))
 room("secrets that are freed", ("test_mem",), (
@@ -58,7 +58,7 @@ room("configuration, the engine with files", ("test_configuration_files", "test_
     Mutant("a write under way is not half way", TURNS, "(ends || sent)", "ends"),
     Mutant("the next one waits for ever", SUCCESSION, "    if (next != NULL)\n        configuration_use(c, next, c->next_version);\n", ""),
     Mutant("a write without an answer was none", RUNS, "bool lost = s->writing == d && t->has.unloaded && !s->needs_verdict;", "bool lost = false;"),
-    Mutant("what could not be told was written", RUNS, "bool lost = s->writing == d && t->has.unloaded && !s->needs_verdict;", "bool lost = s->writing == d && t->has.unloaded;"),
+    Mutant("what could not be sent was written", RUNS, "bool lost = s->writing == d && t->has.unloaded && !s->needs_verdict;", "bool lost = s->writing == d && t->has.unloaded;"),
     Mutant("what was written waits for files of the next", TARGET, "        if (early)\n            target_load(t, &v, ret);\n", ""),
     Mutant("what was written waits for one that is rejected", TARGET,
            "without its files */\n        target_load(t, &v, ret);\n", "without its files */\n"),
@@ -71,7 +71,7 @@ room("configuration, its pace", ("test_configuration", "test_target"), (
     Mutant("what is repaired keeps a new document waiting", TURNS, " && t->failed.repairs == 0);", ");"),
     Mutant("a new document has the pauses of the old one's repairs", TARGET, "    t->failed.repairs = 0;\n    t->failed.repair_after_ms = 0;\n", ""),
     Mutant("repairs follow at once", RUNS, "(repairs > 0 ? pause : 0)", "0"),
-    Mutant("it runs since it was looked at", RUNS, "    if (!str_eq(t->has.hash, d->hash)) {", "    if (true) {"),
+    Mutant("it runs since it was read", RUNS, "    if (!str_eq(t->has.hash, d->hash)) {", "    if (true) {"),
     Mutant("what is refused where it is to go back is not tried again", RUNS, "t->has.unloaded = refused;", "t->has.unloaded = false;"),
     Mutant("what is refused where it is to go back holds up all others", RUNS,
            "        target_writes(t, NULL);\n    }\n    if (t->sent.progress == PROGRESS_RESTORING && refused)\n        target_keep_rejection(t);\n    else if (",
@@ -101,7 +101,7 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
     Mutant("the wrong file goes back", TARGET, "target_text(t, restores ? t->has.good : s->asked->content)", "target_text(t, restores ? t->of->document->content : s->asked->content)"),
     Mutant("a lockout is sent", RUNS, "else if (!o->allow_lockout && is != NULL", "else if (false && is != NULL"),
-    Mutant("a lockout is never wanted", RUNS, "else if (!o->allow_lockout && is != NULL", "else if (is != NULL"),
+    Mutant("a lockout is never asked for", RUNS, "else if (!o->allow_lockout && is != NULL", "else if (is != NULL"),
     Mutant("what was asked about an older document counts", TARGET, "    if (asked != target_document(t)) {", "    if (false) {"),
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
@@ -115,7 +115,7 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("what is rejected is not kept", RUNS, "    store_reject(t->of->options.store, target_document", "    if (false)\n        store_reject(t->of->options.store, target_document"),
     Mutant("SIGHUP asks nobody again", TARGET, "    store_forget_rejections(t->of->options.store, NULL, target_name(t)); /* whatever the source has next */\n", ""),
     Mutant("drift is not seen", RUNS, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", "    return;\n"),
-    Mutant("drift is told with each reading", RUNS, "    if (news) {", "    if (true) {"),
+    Mutant("drift is reported with each reading", RUNS, "    if (news) {", "    if (true) {"),
     Mutant("drift is never ignored", RUNS, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
     Mutant("drift is always repaired", RUNS, "bool repair = target_may_repair(t);", "bool repair = true;"),
     Mutant("drift of an earlier run is not seen", RUNS, "!t->has.unloaded &&\n           store_ran(", "false &&\n           store_ran("),
@@ -149,7 +149,7 @@ room("configuration, without a reload", ("test_configuration_streams", "test_tar
     Mutant("files that are to come cost nothing", FILE, "    if (status == 0 && stores && another != NULL)", "    if (status == 0)\n        return 0;\n    if (status == 0 && stores && another != NULL)"),
     Mutant("files are foreseen for a HAProxy that runs something else", FILE, "    if (status == 0 && stores && another != NULL)", "    if (status == 0 && false && stores)"),
     Mutant("files that are deleted are foreseen as loaded", FILE, "    if (status == 0 && stores && another != NULL)", "    (void)stores;\n    if (status == 0 && another != NULL)"),
-    Mutant("what a reload loads is foreseen as told", FILE, "        storage_foresight_load(files);\n", "        (void)0;\n"),
+    Mutant("what a reload loads is foreseen as sent", FILE, "        storage_foresight_load(files);\n", "        (void)0;\n"),
     Mutant("what takes a reload is foreseen as commands", FILE, "d->effect == CFG_EFFECT_RELOAD ? d->why :", "false ? d->why :"),
     Mutant("what was written and not loaded runs", FILE, "return t->failed.restores || v.dirty", "return t->failed.restores "),
     Mutant("while it is loaded it runs", FILE, ": !instance_at_rest(t->in) ", ": false "),
@@ -159,8 +159,8 @@ room("configuration, without a reload", ("test_configuration_streams", "test_tar
     Mutant("all is validated", TURNS, "    return s->progress == PROGRESS_NEW && s->files != FILES_NEW", "    return false && s->files != FILES_NEW"),
     Mutant("a map that alone is another is loaded", RUNS, "    t->sent.by_runtime = true;\n}", "    t->sent.by_runtime = false;\n    t->has.unloaded = true;\n    instance_must_reload(t->in);\n}"),
     Mutant("what another writer put back is known to run", RUNS, "if (instance_view(t->in).other_wrote) {", "if (false) {"),
-    Mutant("files that were not told run", RUNS, "    t->has.unloaded = t->sent.needs_verdict = true;\n", "    t->sent.needs_verdict = true;\n    return;\n"),
-    Mutant("it runs before its files are told", RUNS, "    if (t->sent.by_runtime && t->sent.files_changed)\n        return;", "    if (false)\n        return;"),
+    Mutant("files that were not sent run", RUNS, "    t->has.unloaded = t->sent.needs_verdict = true;\n", "    t->sent.needs_verdict = true;\n    return;\n"),
+    Mutant("it runs before its files are sent", RUNS, "    if (t->sent.by_runtime && t->sent.files_changed)\n        return;", "    if (false)\n        return;"),
     Mutant("what it ran is not known", RUNS, "    t->has.running_version = t->has.version;\n    t->has.file_runs = true;", "    t->has.running_version = t->has.version;\n    cfg_content_unref(t->has.running);\n    t->has.running = NULL;"),
 ))
 room("configuration, what is remembered", ("test_store",), (
@@ -178,7 +178,7 @@ room("configuration, what is remembered", ("test_store",), (
     Mutant("who leads next has what he read at start", STORE, "    store_forget(s);\n    store_load(s);\n    return true;", "    return true;"),
     Mutant("who leads no more keeps the folder", STORE, "        flock(s->lock, LOCK_UN);\n", "        ;\n"),
     Mutant("two daemons for one folder", STORE, "if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)", "if (false)"),
-    Mutant("anybody reads it", STORE, "mkdir(folder, 0700)", "mkdir(folder, 0755)"),
+    Mutant("every user reads it", STORE, "mkdir(folder, 0700)", "mkdir(folder, 0755)"),
     Mutant("what cannot be written is lost", STORE, "    e->kept = document_ref(d);\n", ""),
     Mutant("files that were changed are used", CONTENT, "    if (d != NULL && !str_eq(d->id, v->id)) {", "    if (false) {"),
     Mutant("files are not kept", CONTENT, "return d->with_files ? store_content_put_files(fd, number, d) : 0;", "return 0;"),
@@ -251,10 +251,10 @@ room("configuration, the write", ("test_replacement", "test_validation_text"), (
 ))
 room("configuration, files beside it", ("test_storage",), (
     Mutant("what may have gone back is as it was", MACHINE, "    e->hash[0] = '\\0';\n    digest_sha256_hex(bytes, len, m->hash);", "    digest_sha256_hex(bytes, len, m->hash);"),
-    Mutant("what was looked at is not known", MACHINE, "        memcpy(e->hash, f->hash, sizeof(e->hash));\n", "        (void)f;\n"),
+    Mutant("what was read is not known", MACHINE, "        memcpy(e->hash, f->hash, sizeof(e->hash));\n", "        (void)f;\n"),
     Mutant("a certificate of another size is as it was put", STORAGE, "(size_t)size != f->len)", "false)"),
     Mutant("any certificate is as it was put", STORAGE, "|| pem_has_serial(f->bytes, serial);", "|| true;"),
-    Mutant("what is not told differs", STORAGE, "!= 0 || serial[0] == '\\0' ||", "!= 0 ||"),
+    Mutant("what is not sent differs", STORAGE, "!= 0 || serial[0] == '\\0' ||", "!= 0 ||"),
     Mutant("each run writes all files", MACHINE, "return e->present && str_eq(e->hash, f->hash);", "return false;"),
     Mutant("what is there is not compared", MACHINE, "return m->there && m->now.len == f->len && memcmp(", "return false && memcmp("),
     Mutant("a map loses lines before the configuration", MACHINE, "bool whole = !grows ||", "bool whole = true ||"),
@@ -285,7 +285,7 @@ room("configuration, names of files", ("test_storage_files",), (
     Mutant("dots stay", FILES, "            *c = '_';\n", "            *c = '.';\n"),
     Mutant("a map has any name", FILES, 'place == STORAGE_MAP && !str_has_suffix(name, ".map") ? ".map" : ""', '""'),
     Mutant("two files of one name", FILES, "    if (same != NULL)\n", "    if (false)\n"),
-    Mutant("the daemon's list is anybody's", FILES, "if (new->place == STORAGE_GENERAL && str_eq(new->stored, STORAGE_LIST))", "if (false)"),
+    Mutant("the daemon's list is any writer's", FILES, "if (new->place == STORAGE_GENERAL && str_eq(new->stored, STORAGE_LIST))", "if (false)"),
     Mutant("a long line of a map", FILES, "if (len > MAP_LINE_MAX_BYTES)", "if (false)"),
     Mutant("any key is known to the API", FILES, "f->place = common ? STORAGE_CERTIFICATE : STORAGE_GENERAL;", "f->place = STORAGE_CERTIFICATE;"),
     Mutant("any number of bytes", FILES, "if (f->bytes + new->len > STORAGE_FILES_MAX_BYTES)", "if (false)"),
@@ -295,7 +295,7 @@ room("configuration, certificates that are known", ("test_storage_known",), (
     Mutant("what was not asked for is known for ever", "haproxy/storage_known.c", "        if (!c->asked) {\n", "        if (false) {\n"),
     Mutant("what is found was not asked for", "haproxy/storage_known.c", "    c->asked = true;\n    *ret_place = c->place;", "    *ret_place = c->place;"),
 ))
-room("configuration, what is told of it", ("test_annotate", "test_config_report"), (
+room("configuration, what is reported of it", ("test_annotate", "test_config_report"), (
     Mutant("annotations of others are overwritten", ANNOTATE, '        json_put_text(doc, holder, "resourceVersion", version);\n', ""),
     Mutant("a ConfigMap is annotated", ANNOTATE, 'version != NULL ? "metadata" : "data"', '"metadata"'),
     Mutant("a conflict is no conflict", ANNOTATE, "status == 409 ? ANNOTATE_CONFLICT :", ""),
@@ -311,8 +311,8 @@ room("configuration, what is told of it", ("test_annotate", "test_config_report"
     Mutant("nothing is written after what is on its way to a ConfigMap", REPORT, "if (!on_secret) /*", "if (false) /*"),
     Mutant("who leads again knows what was written before", REPORT, "    r->active = false;\n    config_report_forget_written(r);\n", "    r->active = false;\n"),
     Mutant("a ConfigMap waits for the Secret", REPORT, "(on_secret && (o == NULL || o->version == NULL))", "(o == NULL || o->version == NULL)"),
-    Mutant("the same is told again", REPORT, "if (reason == EVENT_NONE || str_eq(text, t->text))", "if (reason == EVENT_NONE)"),
-    Mutant("a dry run tells", REPORT, "    if (!r->settings->dry_run)\n        events_tell", "    events_tell"),
+    Mutant("the same is reported again", REPORT, "if (reason == EVENT_NONE || str_eq(text, t->text))", "if (reason == EVENT_NONE)"),
+    Mutant("a dry run reports", REPORT, "    if (!r->settings->dry_run)\n        events_tell", "    events_tell"),
     Mutant("a dry run writes annotations", REPORT, "if (annotates && !settings->dry_run)", "if (annotates)"),
     Mutant("an API that is away stops HAProxy", REPORT, "!configuration_event_of_watch(e->kind) && !(failed && runs))", "!configuration_event_of_watch(e->kind))"),
     Mutant("a right that is missing is asked for again at once", REPORT, "outcome == ANNOTATE_DENIED ? DENIED_PAUSE_MS : backoff", "backoff"),
@@ -345,7 +345,7 @@ room("configuration, when it is tried again", ("test_retry", "test_target", "tes
     Mutant("what failed may be resolved while it waits", TARGET, "    ret->failed = !retries;\n", ""),
     Mutant("nothing is said of what it waits for", ENGINE, "v.waits == NULL && problem ? v.problem->message : v.waits;", "v.waits;"),
     Mutant("an attempt to write is one to validate", TARGET, "writes ? CONFIGURATION_WRITING : CONFIGURATION_VALIDATING", "CONFIGURATION_VALIDATING"),
-    Mutant("files that are not stored are not told", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
+    Mutant("files that are not stored are not reported", FILES_OF_TARGET, "    if (!ok)\n        configuration_tell", "    if (false)\n        configuration_tell"),
     Mutant("any file is a certificate", FILES_OF_TARGET, "s->certificates > 0 && t->sent.part", "t->sent.part"),
     Mutant("what no class is made for is the server's", RETRY, "err->http_status >= 500 ? RETRY_SERVER", "true ? RETRY_SERVER"),
     Mutant("pauses do not grow", RETRY, "backoff_limit_ms(FIRST_MS, LONGEST_MS, first ? 0 : r->attempts - at_once)", "backoff_limit_ms(FIRST_MS, LONGEST_MS, 0)"),
@@ -377,7 +377,7 @@ room("configuration, when it is tried again", ("test_retry", "test_target", "tes
     Mutant("files that are as they were stay drifted", FILES_OF_TARGET, "    } else if (t->sent.files_drifted) {\n", "    } else if (false) {\n"),
     Mutant("files are repaired by any policy", FILES_OF_TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
     Mutant("drift of files is never ignored", FILES_OF_TARGET, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", ""),
-    Mutant("drift of files is told each time", FILES_OF_TARGET, "bool news = !t->sent.files_drifted || !str_eq(why.message, t->failed.why.message);", "bool news = true;"),
+    Mutant("drift of files is reported each time", FILES_OF_TARGET, "bool news = !t->sent.files_drifted || !str_eq(why.message, t->failed.why.message);", "bool news = true;"),
     Mutant("what could not be stored is tried at once", TARGET, "(retries || urgent)", "true"),
     Mutant("files of what is rejected stay", FILES_OF_TARGET, "    if (s->files_changed && nothing && !s->files_stay) {", "    if (false) {"),
     Mutant("drift is repaired while paused", TURNS, "CONFIGURATION_DRIFT_REPAIR && configuration_writes(t->of);", "CONFIGURATION_DRIFT_REPAIR && !t->of->options.dry_run;"),
@@ -419,7 +419,7 @@ room("configuration, files where nothing may be written", ("test_target_files",)
     Mutant("a dry run judges without the files", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->paused;"),
     Mutant("what is paused is not judged with the files that are there", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->options.dry_run;"),
     Mutant("files that come after those that stayed stay, too", "configuration/target_files.c", "        t->sent.files_stay = false;\n", ""),
-    Mutant("files that are missing are looked at all the time", "configuration/target_files.c", "(!s->files_missing || s->files_unchecked)", "true"),
+    Mutant("files that are missing are read all the time", "configuration/target_files.c", "(!s->files_missing || s->files_unchecked)", "true"),
     Mutant("a pause deletes", TARGET, "((part == STORAGE_ADD || part == STORAGE_END) && c->paused);", "(part == STORAGE_ADD && c->paused);"),
     Mutant("a dry run stores", TARGET, "(!c->options.dry_run || part == STORAGE_CHECK)", "true"),
 ))
@@ -432,7 +432,7 @@ room("configuration, what a write reads", ("test_instance_replace",), (
     Mutant("each HAProxy's file is compared", "haproxy/dataplane/driver_file.c", "if (cfg_content_goes_on_as(known, a->body, a->body_len, &head)) {", "if (false) {\n        (void)head;"),
 ))
 room("configuration, one text", ("test_cfg_content", "test_cfg_words"), (
-    Mutant("what somebody looks at rests", "haproxy/cfg/content.c", "if (c->references > references || ", "if ("),
+    Mutant("what a reading is under way of rests", "haproxy/cfg/content.c", "if (c->references > references || ", "if ("),
     Mutant("what rests keeps what it was written as", "haproxy/cfg/content.c", "    cfg_content_wrote(c, NULL);\n    cfg_file_fini(&c->parsed.file);\n    c->parsed.done", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done"),
     Mutant("what rests is never parsed again", "haproxy/cfg/content.c", "    cfg_file_fini(&c->parsed.file);\n    c->parsed.done = false;", "    cfg_file_fini(&c->parsed.file);"),
     Mutant("line numbers are of the text before", "haproxy/cfg/content.c", "return lines == of_c && ", "return "),

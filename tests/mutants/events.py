@@ -54,5 +54,5 @@ room("journal", ("test_engine_history",), (
     Mutant("our own writes are drift", "servers/report.c", "    n->settled_version = -1;\n    if (n->event_us", "    if (n->event_us"),
     Mutant("writes to other backends are drift", "servers/report.c", "        r->settled_version = version;\n", "        ;\n"),
     Mutant("another wish is drift", "servers/report.c", " &&\n           n->settled_number == s->number;", ";"),
-    Mutant("what somebody else mended is our repair", "haproxy/instance_report.c", "    if (r->drift_answered)\n", ""),
+    Mutant("what another writer repaired is our repair", "haproxy/instance_report.c", "    if (r->drift_answered)\n", ""),
 ))

@@ -41,9 +41,9 @@ room("guard, the file", ("test_cfg_file",), (
     Mutant("kinds are one", ENTRIES, 'mem_printf("%s\\n%s%s%s", section, kind,', 'mem_printf("%s\\n%.0s%s%s", section, kind,'),
 ))
 room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspect_decide"), (
-    Mutant("what was never looked at has passed", "haproxy/guard.c",
+    Mutant("what was never read has passed", "haproxy/guard.c",
            "bool follows = guard_passed(g, was) && version == was + 1;", "bool follows = true;"),
-    Mutant("it is looked at after each write of ours", "haproxy/guard.c",
+    Mutant("it is read after each write of ours", "haproxy/guard.c",
            "bool follows = guard_passed(g, was) && version == was + 1;", "bool follows = false;"),
     Mutant("what was refused is tried again", "haproxy/guard.c", "    g->refused = version;\n", ""),
     Mutant("a harmful file passes", "haproxy/guard.c", "return found == NULL ?", "return true ?"),
@@ -66,16 +66,16 @@ room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspec
     Mutant("a refused begin stops all", "haproxy/instance_write.c", "if (w->result != TRANSACTION_LIMIT && ", "if ("),
     Mutant("drains wait for the file", "servers/change/plan.c", "(v != PLAN_REFUSE || in->file_problem != NULL)", "v != PLAN_REFUSE"),
     Mutant("a file that is refused is in step", "haproxy/instance.c", "    if (in->guard.problem != NULL) {", "    if (false) {"),
-    Mutant("no commit is looked at", "haproxy/instance_write.c",
+    Mutant("no commit is read", "haproxy/instance_write.c",
            "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
-    Mutant("every commit is looked at", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "false;"),
+    Mutant("every commit is read", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "false;"),
     Mutant("what is ours may not change", "haproxy/instance_write.c", "previews ? NULL : &ours", "NULL"),
     Mutant("the plan knows nothing of the file", "servers/change/plan.c", "if (rules->file_problem != NULL && ", "if (false && "),
 ))
-room("guard, the look", ("test_transaction", "test_transaction_left_behind"), (
+room("guard, the preview", ("test_transaction", "test_transaction_left_behind"), (
     Mutant("a dead transaction is an API without a preview", "haproxy/dataplane/transaction.c", "a->version == t->version &&\n", "true &&\n"),
     Mutant("an API without a preview stops it", "haproxy/dataplane/transaction.c", "        t->result = TRANSACTION_PREVIEWED;\n    return next;", "        ;\n    return next;"),
-    Mutant("a look is committed", "haproxy/dataplane/transaction.c", "if (t->preview_only || (t->preview_wanted", "if ((t->preview_wanted"),
+    Mutant("a preview is committed", "haproxy/dataplane/transaction.c", "if (t->preview_only || (t->preview_wanted", "if ((t->preview_wanted"),
     Mutant("a problem is none", "haproxy/dataplane/transaction.c", "problem != NULL ? TRANSACTION_HARMFUL : TRANSACTION_PREVIEWED", "TRANSACTION_PREVIEWED"),
     Mutant("anything is a preview", "haproxy/dataplane/transaction.c", "if (transaction_is_success(a) && a->version >= 0)\n        return (struct transaction_action){.type = TRANSACTION_JUDGE};",
            "if (transaction_is_success(a))\n        return (struct transaction_action){.type = TRANSACTION_JUDGE};"),

@@ -24,7 +24,7 @@ room("protobuf messages", ("test_protobuf_message",), (
     Mutant("nanoseconds are seconds", MESSAGE, "        if (part.number != 1)\n            continue;\n        if (protobuf_expect(&part, PROTOBUF_VARINT", "        if (protobuf_expect(&part, PROTOBUF_VARINT"),
     Mutant("an entry without a value is none", MESSAGE, "value != NULL ? value : yyjson_mut_str(r->doc, \"\")", "value"),
     Mutant("a field that no row names ends the message", MESSAGE, "of->fields[row].number != f.number)\n            continue;", "of->fields[row].number != f.number)\n            return 0;"),
-    Mutant("the field behind the one that is looked for is taken", MESSAGE, "        if (row == of->count || of->fields[row].number != f.number)\n", "        if (row == of->count)\n"),
+    Mutant("the field behind the one that is searched for is taken", MESSAGE, "        if (row == of->count || of->fields[row].number != f.number)\n", "        if (row == of->count)\n"),
 ))
 room("protobuf of objects", ("test_decode_both",), (
     Mutant("a node's taints are its config source", SCHEMA, "MANY(5, \"taints\", taint)", "MANY(6, \"taints\", taint)"),

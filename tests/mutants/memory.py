@@ -42,14 +42,14 @@ room("memory", ("test_daemon_memory", "test_inspect_decide", "test_server_state"
     Mutant("a memory that is not used is shown", "cli/inspect_print.c", "return daemon_memory_used(r->daemon) && until_ms != 0 ?", "return until_ms != 0 ?"),
 ))
 # Of the daemon's side; what it lacks, plan decides otherwise than the daemon.
-room("memory told", ("test_status_memory", "test_sequences"), (
-    Mutant("whether a removal is delayed is not told", STATUS, '    json_put_bool(doc, row, "delayed", l->losses[i].held);\n', "") ,
-    Mutant("losses that may leave are not told", STATUS, "i < l->count; i++) {", "i < l->count && l->losses[i].held; i++) {"),
-    Mutant("since when a server is parked is not told", STATUS, "    memory_time(&j, row, \"since\", is.since_ms);\n", ""),
-    Mutant("what an operator has set is not told", STATUS, "runtime_admin_name(mark->theirs)", "runtime_admin_name(RUNTIME_READY)"),
-    Mutant("what the daemon has commanded is not told", STATUS, "runtime_admin_name(mark->ours)", "runtime_admin_name(RUNTIME_READY)"),
-    Mutant("runtime updates that failed are not told", STATUS, '"runtime_updates", in.at.open', '"runtime_updates", true'),
-    Mutant("a reload that is due is not told", STATUS, '"reload_due", in.dirty', '"reload_due", false'),
-    Mutant("a file that may not be written to is not told", STATUS, '"file_problem", in.file_problem', '"file_problem", NULL'),
-    Mutant("a pause is not told", STATUS, "in.conflict ? s->pause.until_ms : 0", "0"),
+room("memory reported", ("test_status_memory", "test_sequences"), (
+    Mutant("whether a removal is delayed is not reported", STATUS, '    json_put_bool(doc, row, "delayed", l->losses[i].held);\n', "") ,
+    Mutant("losses that may leave are not reported", STATUS, "i < l->count; i++) {", "i < l->count && l->losses[i].held; i++) {"),
+    Mutant("since when a server is parked is not reported", STATUS, "    memory_time(&j, row, \"since\", is.since_ms);\n", ""),
+    Mutant("what an operator has set is not reported", STATUS, "runtime_admin_name(mark->theirs)", "runtime_admin_name(RUNTIME_READY)"),
+    Mutant("what the daemon has commanded is not reported", STATUS, "runtime_admin_name(mark->ours)", "runtime_admin_name(RUNTIME_READY)"),
+    Mutant("runtime updates that failed are not reported", STATUS, '"runtime_updates", in.at.open', '"runtime_updates", true'),
+    Mutant("a reload that is due is not reported", STATUS, '"reload_due", in.dirty', '"reload_due", false'),
+    Mutant("a file that may not be written to is not reported", STATUS, '"file_problem", in.file_problem', '"file_problem", NULL'),
+    Mutant("a pause is not reported", STATUS, "in.conflict ? s->pause.until_ms : 0", "0"),
 ))

@@ -33,6 +33,6 @@ room("exclusions", ("test_node_rules", "test_decode_node"), (
 room("sinks", ("test_informer_resource",), (
     Mutant("what cannot be read is not kept", INFORMER, "SINK_KEEP : SINK_REMOVE", "SINK_REMOVE : SINK_REMOVE"),
     Mutant("a list that was cut stays open", INFORMER, "        informer_sink_take(i, SINK_ABORT, NULL, NULL);\n", "        ;\n"),
-    Mutant("a sink is not told to forget", INFORMER, "    informer_sink_take(i, SINK_FORGET, NULL, NULL);\n", ""),
+    Mutant("a sink is not called to forget", INFORMER, "    informer_sink_take(i, SINK_FORGET, NULL, NULL);\n", ""),
     Mutant("a namespace is not asked for", INFORMER, 'options->namespace != NULL ? options->namespace : ""', '"other"'),
 ))

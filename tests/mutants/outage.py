@@ -33,7 +33,7 @@ room("outage", ("test_outage", "test_informer_log"), (
 ))
 room("health", ("test_doctor_health", "test_served"), (
     Mutant("who is up is named", HEALTH, "if (is == NULL || !runtime_fails_check(is))", "if (is == NULL)"),
-    Mutant("who drains is wanted", HEALTH, "        if (desired->state != SERVER_LIVE)\n            continue;\n", ""),
+    Mutant("who drains is desired", HEALTH, "        if (desired->state != SERVER_LIVE)\n            continue;\n", ""),
     Mutant("all are named", HEALTH, "{.between = \", \", .max = NAMES_SHOWN}", "{.between = \", \", .max = 100}"),
     Mutant("a rejection is taken for a closed port", HEALTH, " || strstr(f->detail, causes[cause].detail) == NULL", ""),
     Mutant("another backend's server", SERVED, "str_eq(s->failures.list[i].backend, backend) && ", "backend != NULL && "),

@@ -26,6 +26,6 @@ room("parked as before", ("test_parking",), (
 room("slow commands", ("test_engine_turns",), (
     Mutant("a transaction waits for every command", "servers/decide.c", "&& decide_overdue(s) && v.file_allows", "&& false && v.file_allows"),
     Mutant("a transaction waits for none", "servers/decide.c", "&& decide_overdue(s) && v.file_allows", "&& v.file_allows"),
-    Mutant("nobody looks when its time has come", "servers/servers.c",
+    Mutant("nothing is read when its time has come", "servers/servers.c",
            "engine_sooner(&due, servers_overdue_ms(s), now);", ";"),
 ))

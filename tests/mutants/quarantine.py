@@ -83,9 +83,9 @@ room("quarantine: what many name", ("test_set_quarantine",), (
 room("quarantine: what is withheld of Services", ("test_services_plan",), (
     Mutant("what is withheld is served", PLAN, "        r->refused = r->withheld = true;\n", "        r->withheld = true;\n"),
     Mutant("who is left out loses host names that it cannot say", PLAN, "        service_owners_keep(&ret->owners, rules->incumbents, rules->held);\n", "        ;\n"),
-    Mutant("what is withheld is anybody's", PLAN, "if (r->refused && !r->withheld)", "if (r->refused)"),
-    Mutant("each route is told why", PLAN, "if (why != NULL && told != r->service)", "if (why != NULL)"),
-    Mutant("a suspect is told nothing, at length", PLAN, "if (why != NULL && told != r->service)", "if (told != r->service)"),
+    Mutant("what is withheld is any Service's", PLAN, "if (r->refused && !r->withheld)", "if (r->refused)"),
+    Mutant("each route gets the reason", PLAN, "if (why != NULL && told != r->service)", "if (why != NULL)"),
+    Mutant("a suspect gets no reason, at length", PLAN, "if (why != NULL && told != r->service)", "if (told != r->service)"),
 ))
 room("quarantine: documents that are only checked", ("test_target", "test_configuration"), (
     Mutant("a trial is written", TURNS, "return configuration_writes(c) && !c->document->trial;", "return configuration_writes(c);"),

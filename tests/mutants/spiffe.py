@@ -64,7 +64,7 @@ room("SPIFFE, the stream", ("test_spiffe",), (
     Mutant("the same again is a renewal", CLIENT, "if (old != NULL && spiffe_identity_same(old, fresh))", "if (false)"),
     Mutant("with the new SVID the old certificate is shown", CLIENT, "    s->tls.cert_pem = fresh->cert_pem;\n", "    if (old == NULL)\n        s->tls.cert_pem = fresh->cert_pem;\n"),
     Mutant("an agent whose SVID expired is not asked anew", CLIENT, "    if (s->request == NULL)\n        return;\n", "    if (s->request != NULL)\n        return;\n"),
-    Mutant("why an agent refuses is not told", CLIENT, "    if (code == NULL) {\n", "    if (false) {\n"),
+    Mutant("why an agent refuses is not reported", CLIENT, "    if (code == NULL) {\n", "    if (false) {\n"),
 ))
 room("SPIFFE, settings", ("test_settings_access",), (
     Mutant("files are passed over in silence", SETTINGS, "        if (files[i].set)\n", "        if (false)\n"),

@@ -30,7 +30,7 @@ room("what was refused", ("test_engine", "test_engine_runtime_update", "test_ins
     Mutant("what is refused is tried again at once", DECIDE, "    if (rejected)\n        return NEED_TIME;\n", ""),
 ))
 room("what was undone", ("test_engine_conflict",), (
-    Mutant("what a failed reload took back was undone by somebody", "servers/other_writer.c",
+    Mutant("what a failed reload took back was undone by another writer", "servers/other_writer.c",
            "if (!write_is_undone(s) || write_may_be_put_back(s))", "if (!write_is_undone(s))"),
     Mutant("what a failed reload took back does not stick", "servers/other_writer.c", "    if (write_may_be_put_back(s))\n        return true;\n", ""),
     Mutant("what is undone during a reload of ours counts never", "servers/other_writer.c",
@@ -39,8 +39,8 @@ room("what was undone", ("test_engine_conflict",), (
 room("end of an engine", ("test_engine_shutdown",), (
     Mutant("drains that a commit carried are left once more", "haproxy/instance.c",
            "if (!ends && !in->fresh && !in->read_at_end) {", "if (false) {"),
-    Mutant("the end looks for nothing", "haproxy/instance.c", "if (!ends && !in->fresh && ", "if (!in->fresh && "),
-    Mutant("the end looks again and again", "haproxy/instance.c", "        in->read_at_end = true;\n", ""),
+    Mutant("the end searches for nothing", "haproxy/instance.c", "if (!ends && !in->fresh && ", "if (!in->fresh && "),
+    Mutant("the end searches again and again", "haproxy/instance.c", "        in->read_at_end = true;\n", ""),
     Mutant("a stranger's write keeps a drain from being left", "haproxy/instance.c",
            "u->result == UPDATE_CONFLICT && !in->read_at_end;", "false;"),
 ))

@@ -16,10 +16,10 @@ room("templates, paths", ("test_json_path",), (
     Mutant("any index", PATH, "if (index > MAX_INDEX || *end != ']')", "if (*end != ']')"),
     Mutant("an empty name in quotes", PATH, "end == NULL || end == at + 1 || end[1]", "end == NULL || end[1]"),
     Mutant("each of a mapping is none", PATH, "            yyjson_obj_foreach (at, i, max, key, element)\n                if (!json_path_walk(p, step + 1, element, fn, arg))\n                    return false;\n", "            (void)key;\n"),
-    Mutant("who looks cannot stop", PATH, "                if (!json_path_walk(p, step + 1, element, fn, arg))\n                    return false;\n            yyjson_obj_foreach", "                (void)json_path_walk(p, step + 1, element, fn, arg);\n            yyjson_obj_foreach"),
+    Mutant("a walk cannot stop", PATH, "                if (!json_path_walk(p, step + 1, element, fn, arg))\n                    return false;\n            yyjson_obj_foreach", "                (void)json_path_walk(p, step + 1, element, fn, arg);\n            yyjson_obj_foreach"),
 ))
 room("templates, what is kept", ("test_template_keep",), (
-    Mutant("what tells an object from others is dropped", KEEP, "    keep_identity(doc, root, from);\n    yyjson_mut_doc_set_root", "    yyjson_mut_doc_set_root"),
+    Mutant("what distinguishes an object from others is dropped", KEEP, "    keep_identity(doc, root, from);\n    yyjson_mut_doc_set_root", "    yyjson_mut_doc_set_root"),
     Mutant("managedFields stay", KEEP, "        yyjson_mut_obj_remove_str(kept, \"managedFields\");\n", ""),
     Mutant("what kubectl applied stays", KEEP, "        yyjson_mut_obj_remove_str(annotations, ", "        yyjson_mut_obj_remove_str(kept, "),
     Mutant("a path to one element keeps all", KEEP, "bool leads = s->kind == STEP_EACH || s->index == i;", "bool leads = true;"),
@@ -54,7 +54,7 @@ room("templates, sets", ("test_template_set", "test_template_set_tests"), (
 ))
 room("templates, tests of sets", ("test_template_set_tests", "test_template_set"), (
     Mutant("what an assertion needs may be missing", TESTS, "if ((row->needs & bit) != 0 && (given & bit) == 0)", "if (false)"),
-    Mutant("what an assertion does not look at may be there", TESTS, "if (((row->needs | row->takes) & bit) == 0 && (given & bit) != 0)", "if (false)"),
+    Mutant("what an assertion does not compare may be there", TESTS, "if (((row->needs | row->takes) & bit) == 0 && (given & bit) != 0)", "if (false)"),
     Mutant("a target may be anything", TESTS, "    if (str_eq(a->target, \"haproxy.cfg\"))\n", "    if (true)\n"),
     Mutant("cert: is no certificate", TESTS, "str_has_prefix(a->target, \"cert:\")", "false"),
     Mutant("a fixture needs no name", TESTS, "        if (own == NULL || own->kind != NODE_SCALAR || yaml_node_is_null(own))\n", "        if (false)\n"),

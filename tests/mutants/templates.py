@@ -35,10 +35,10 @@ room("templates, what a render waits for", ("test_watches",), (
     Mutant("what is not served is waited for", WATCHES, "status->synced || status->denied == INFORMER_NOT_SERVED ||", "status->synced ||"),
     Mutant("what was known last is waited for", WATCHES, "return status->synced ||", "return (status->synced && !status->stale) ||"),
 ))
-room("templates, what is told of a cache", ("test_cache",), (
-    Mutant("what goes is not told", CACHE, "            c->goes(c->arg, e->object);", "            ;"),
-    Mutant("what comes is not told", CACHE, "        if (c->comes != NULL)\n            c->comes(c->arg, e->object);\n    }\n    entries_add(to, e);", "    }\n    entries_add(to, e);"),
-    Mutant("the first list is not told", CACHE, "    e->version = c->version + 1;\n    if (c->comes != NULL)\n        c->comes(c->arg, e->object);", "    e->version = c->version + 1;"),
+room("templates, what is reported of a cache", ("test_cache",), (
+    Mutant("what goes is not reported", CACHE, "            c->goes(c->arg, e->object);", "            ;"),
+    Mutant("what comes is not reported", CACHE, "        if (c->comes != NULL)\n            c->comes(c->arg, e->object);\n    }\n    entries_add(to, e);", "    }\n    entries_add(to, e);"),
+    Mutant("the first list is not reported", CACHE, "    e->version = c->version + 1;\n    if (c->comes != NULL)\n        c->comes(c->arg, e->object);", "    e->version = c->version + 1;"),
 ))
 room("templates, remarks", ("test_remarks",), (
     Mutant("one namespace has all remarks", "daemon/template/remarks.c", "size_t share = REMARKS_MAX / tally_count(&namespaces);", "size_t share = REMARKS_MAX;"),
@@ -109,5 +109,5 @@ room("templates, what a render changed", ("test_lines", "test_renders"), (
     Mutant("a line that stays is both added and removed", LINES, "        k += n >= 0;", "        k += n > 0;"),
     Mutant("what differs ends where the shorter text does", LINES, "last < least - first && before", "last < least && before"),
     Mutant("what failed meanwhile has changed all", RENDERS, "    r->differs = false;\n", "    renders_forget_changes(r);\n"),
-    Mutant("a file that goes is not told", RENDERS, "            renders_add_change(r, &r->last.list[i], \"gone\", &r->last.list[i].lines, &none);", "            ;"),
+    Mutant("a file that goes is not reported", RENDERS, "            renders_add_change(r, &r->last.list[i], \"gone\", &r->last.list[i].lines, &none);", "            ;"),
 ))

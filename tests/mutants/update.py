@@ -1,4 +1,4 @@
-"""The desired state from event to event (servers/desired/update): a change that concerns more places than are looked at, and what is
+"""The desired state from event to event (servers/desired/update): a change that concerns more places than are read, and what is
 taken over that is no more."""
 
 from .mutant import Mutant, room
@@ -16,7 +16,7 @@ room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: texts pile up", UPDATE, "text_pool_bytes(m->where.texts) <= m->where.texts_bytes * 2 + WASTE_BYTES &&", "true &&"),
     Mutant("desired: with NODE_MODE all a slice is of some places", UPDATE, "shared->state == DESIRED_OK && !r.all &&", "shared->state == DESIRED_OK &&"),
     Mutant("desired: the last ready one went, and the others drain", UPDATE, "r->problem == NULL && r->any_ready ?", "r->problem == NULL ?"),
-    Mutant("desired: the user has to decide, and is not told", UPDATE, "return r->problem == NULL && r->any_ready ?", "return r->any_ready ?"),
+    Mutant("desired: the user has to decide, and gets no reason", UPDATE, "return r->problem == NULL && r->any_ready ?", "return r->any_ready ?"),
     Mutant("desired: the others have no port", UPDATE, ".port = (says & KNOWN_PORT) != 0,", ".port = false,"),
     Mutant("desired: the others are of no family", UPDATE, ".same_family = (says & KNOWN_FAMILY) != 0,", ".same_family = false,"),
     Mutant("desired: the others are not ready", UPDATE, ".ready = (says & KNOWN_READY) != 0,", ".ready = false,"),

@@ -96,16 +96,16 @@ def test_a_held_server_that_is_not_in_rotation_is_seen() -> None:
     assert of_file(FILE, held=("n2",)) == ["limit"]
 
 
-def held_after(sampler: Sampler, *told: tuple[set[str], set[str]], hold_s: float = 3600.0) -> set[str]:
-    """told: who is desired, and of whom it was said that they go, one after the other."""
+def held_after(sampler: Sampler, *announced: tuple[set[str], set[str]], hold_s: float = 3600.0) -> set[str]:
+    """announced: which servers are desired, and of which it was announced that they go, one after the other."""
     sampler.hold_s = hold_s
     sampler.checkpoint({"n1", "n2"}, {"n2"})
-    for desired, announced in told:
-        sampler.unwanted(desired, announced)
+    for desired, may_go in announced:
+        sampler.unwanted(desired, may_go)
     return sampler.held()
 
 
-def test_who_is_held_is_known_by_what_was_told(tmp_path: pathlib.Path) -> None:
+def test_who_is_held_is_known_by_what_was_announced(tmp_path: pathlib.Path) -> None:
     sampler = Sampler(HAProxy(tmp_path, ""), tmp_path, OURS, Timeline(tmp_path / "log"))
     both, only_n2 = {"n1", "n2"}, {"n2"}
     assert held_after(sampler, (only_n2, set())) == {"n1"}
@@ -235,7 +235,7 @@ def test_haproxy_agrees_with_its_file() -> None:
     assert invariants.disagreement(file, {**rows, ("be", "n9"): READY}, OURS, leave=True)
 
 
-def test_haproxy_amid_being_told_has_each_thing_of_one_of_them() -> None:
+def test_haproxy_amid_an_update_has_each_thing_of_one_of_them() -> None:
     one, two = {("u", "s"): Server("ready", "a:1", 1, True)}, {("u", "s"): Server("maint", "b:1", 2, True), ("u", "t"): READY}
     half, none = Server("ready", "b:1", 1, True), Server("drain", "a:1", 1, True)
     mixed = invariants.mixed
@@ -326,7 +326,7 @@ def test_a_line_that_is_not_ours_is_not_counted() -> None:
                                                       Ours("be", frozenset({"sorry"})))
 
 
-def test_a_violation_is_told_once_a_case(tmp_path: pathlib.Path) -> None:
+def test_a_violation_is_reported_once_a_case(tmp_path: pathlib.Path) -> None:
     line = Timeline(tmp_path / "timeline.log")
     for case in ("a", "a", "b"):
         line.case = case

@@ -1,4 +1,4 @@
-"""The proxies of tests/chaos do what they are told, to requests and to commands."""
+"""The proxies of tests/chaos do as their mode says, to requests and to commands."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_all_is_well(tmp_path: pathlib.Path) -> None:
     assert "=== failed" not in told
 
 
-def test_what_failed_is_told_again(tmp_path: pathlib.Path) -> None:
+def test_what_failed_is_printed_again(tmp_path: pathlib.Path) -> None:
     status, told = closing_lines(tmp_path, {
         "test": (2, "tests/unit/test_x.c:12:F:x:y:0: Assertion failed\nmuch else\ntests/unit/peer.h:9:F:x:z:0: waited\nunit: 4 passed, 1 failed\n"
                     "FAILED tests/functional/test_z.py::test_w - assert 1 == 2\n1 failed, 3 passed in 2.31s\n"),
@@ -85,7 +85,7 @@ def test_what_was_not_run_is_one_line(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("beside", [[], ["-n", "2"]], ids=["alone", "by workers"])
-def test_pytest_tells_what_is_not_here_and_skips_by_their_reason(tmp_path: pathlib.Path, beside: list[str]) -> None:
+def test_pytest_reports_what_is_not_here_and_skips_by_their_reason(tmp_path: pathlib.Path, beside: list[str]) -> None:
     (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
     (tmp_path / "test_it.py").write_text("""import pytest
 def test_a(): pytest.skip("no X here")

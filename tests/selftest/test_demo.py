@@ -1,4 +1,4 @@
-"""`make demo`, `make demo-config`, `make demo-ingress` and `make demo-services` as somebody runs them: what they promise is seen, the file stays editable, nothing is left behind."""
+"""`make demo`, `make demo-config`, `make demo-ingress` and `make demo-services` as a user runs them: what they promise is seen, the file stays editable, nothing is left behind."""
 
 from __future__ import annotations
 

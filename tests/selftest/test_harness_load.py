@@ -80,7 +80,7 @@ def test_the_generator_stopped_for_a_while_begins_what_was_due(nodes: Nodes, tmp
         continued.join()
         wait_connections(load, 20, time.monotonic())
     traffic = load.stop()
-    # Whoever was under way then could not but be slow.
+    # A request that was under way then could not but be slow.
     assert not traffic.failed and not traffic.between(in_the_middle).slow, traffic.describe()
     assert traffic.latest > 0.5 and "late" in traffic.describe()
     assert any(c.seconds_from_due > 0.5 for c in traffic.between(in_the_middle).connections)

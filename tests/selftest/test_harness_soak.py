@@ -62,7 +62,7 @@ def test_leak(what: str, field: str, value: Callable[[float], float]) -> None:
     assert len(words) == 1 and found.rule.name in words[0]
 
 
-def test_flat_is_told_of_the_line_not_of_single_samples() -> None:
+def test_flat_is_said_of_the_line_not_of_single_samples() -> None:
     peaks = judge(30, "anon_kib", lambda at: 2800 + 5000 * (int(at) % 100 == 0))
     assert peaks.flat and abs(peaks.per_hour) < 1
     step = judge(30, "anon_kib", lambda at: 2800 + 1000 * (at > 1200))

@@ -1,4 +1,4 @@
-"""Which requests count as writes, in the two forms in which a Data Plane API tells them."""
+"""Which requests count as writes, in the two forms in which a Data Plane API takes them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ SERVER = "{b}/configuration/backends/be/servers"
     (["POST {b}/transactions?version=5", f"DELETE {SERVER}/n1?transaction_id=a-1", *LOOK], [0, 1, 2]),
     ([f"PUT {SERVER}/n1?version=5", "GET {b}/transactions", "PUT {b}/runtime/backends/be/servers/n1"], [0, 2])])
 @pytest.mark.parametrize("form", ["{} -> 200 in 3 ms", 'time="..." level=info msg="127.0.0.1 \\"{} HTTP/1.1\\" 200 17"'])
-def test_a_transaction_that_was_only_looked_at_is_no_write(form: str, asked: list[str], writes: list[int]) -> None:
+def test_a_transaction_that_was_only_read_is_no_write(form: str, asked: list[str], writes: list[int]) -> None:
     log = "\n".join(form.format(request.replace("{b}", BASE)) for request in asked)
     assert writes_among(of_access_log(log)) == writes

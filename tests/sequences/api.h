@@ -1,7 +1,7 @@
 /*
  * A Data Plane API with the HAProxy behind it, as measured on real ones: what the API answers, what haproxy.cfg says and what
  * HAProxy runs are three things. A failed reload puts the file back and leaves what the API answers; a restart of the API reads
- * the file; a reload takes everything along that HAProxy alone was told. At most 20 transactions; a commit outdates the others.
+ * the file; a reload takes everything along that HAProxy alone was sent. At most 20 transactions; a commit outdates the others.
  *
  * A request is carried out at one moment and answered at another, and either may fail to happen (struct fault).
  */
@@ -90,7 +90,7 @@ struct transaction {
     enum { IN_PROGRESS, FAILED, OUTDATED } status;
     int64_t version;
     bool foreign;
-    bool lost;              /* the daemon was never told its id */
+    bool lost;              /* the daemon never got its id */
     struct decided decided; /* when it was begun */
     struct conf *conf;
 };
@@ -137,10 +137,10 @@ struct api {
     uint64_t wrong_us[OURS]; /* since then it is reported to be in sync, and is not; 0: it is not so */
     uint64_t stuck_us[OURS]
                      [SERVERS_MAX];    /* the row of world.wants is to serve and does not since then; 0: it is not so */
-    uint64_t stuck_look_us, status_us; /* when these were looked at last */
+    uint64_t stuck_look_us, status_us; /* when these were read last */
     uint64_t reloaded_us;              /* for the daemon */
     uint64_t refused_us;      /* HAProxy refused a change or a reload last, or another writer undid one; 0: never */
-    uint64_t touched_us;      /* somebody else changed something last */
+    uint64_t touched_us;      /* another writer changed something last */
     uint64_t edited_us;       /* the file */
     uint64_t moved_us;        /* an address in it: that name is lost since then, and may be put back unseen */
     uint64_t unseen_until_us; /* the last edit moved no version */
@@ -182,7 +182,7 @@ void api_end_transaction(struct transaction *t);
 void api_end_transactions(struct api *a, bool foreign);
 void api_put_out(struct api *a, size_t backend, const char *name,
                  bool out); /* a line was put into maintenance by hand, or out of it */
-/* Whoever comes next cannot tell a state that we set and nobody took back from an operator's; nor that a server was being
+/* The next daemon cannot distinguish a state that we set and nobody took back from an operator's; nor that a server was being
  * added, unless its file is noted not to be loaded. */
 void api_leave_states(struct api *a);
 void api_operate(struct api *a, size_t backend, const char *name, enum admin admin);
@@ -197,7 +197,7 @@ enum ask api_ask(const struct dataplane_client *c, const char *method, const cha
 extern const char *const api_ask_names[ASKS];
 extern const char *const api_fault_names[FAULTS];
 
-/* Whether an operator ever set its state: who takes it back between two looks, or while HAProxy has forgotten it, is not seen, and the
+/* Whether an operator ever set its state: who takes it back between two readings, or while HAProxy has forgotten it, is not seen, and the
  * daemon may set it again. */
 bool api_is_operated(const struct api *a, size_t backend, const char *name);
 
@@ -206,6 +206,6 @@ void api_carry_out(struct api *a, struct request *r);
 void api_reload_ends(struct api *a);
 void api_schedule_reload(struct api *a);          /* by another writer */
 void api_outdate(struct api *a, int64_t version); /* transactions that were begun at it, or before */
-void api_provoke(struct api *a);                  /* somebody else sees what the daemon wrote */
+void api_provoke(struct api *a);                  /* another writer sees what the daemon wrote */
 
 bool api_take_fault(struct api *a, enum ask ask, enum fault_mode *ret);

@@ -300,7 +300,7 @@ void clusters_amid(struct api *a, unsigned ask)
     act(a, &a->others.amid);
 }
 
-/* What our daemon told HAProxy is gone with it, too. */
+/* What our daemon sent HAProxy is gone with it, too. */
 void clusters_loaded(struct api *a, bool failed)
 {
     if (!a->others.loads)
@@ -347,7 +347,7 @@ void cluster_amid(struct world *w, const unsigned *n)
     a->others.amid_asks = 1u << n[1];
 }
 
-/* Nothing of ours is wanted any more, and at that very moment the other cluster's all change. */
+/* Nothing of ours is desired any more, and at that very moment the other cluster's all change. */
 void cluster_last(struct world *w, const unsigned *n)
 {
     static const enum cluster_act_kind kinds[] = {CLUSTER_DOWN, CLUSTER_UP, CLUSTER_DRAIN, CLUSTER_SERVE};

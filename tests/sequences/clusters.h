@@ -1,5 +1,5 @@
 /*
- * The daemon of another cluster at the same HAProxies, told naively: in the backends that are ours it writes servers of its own,
+ * The daemon of another cluster at the same HAProxies, as a simple model: in the backends that are ours it writes servers of its own,
  * b_n0 and so on, while ours are a_n0 and so on. It never takes its last one out while none of ours serves, its servers go down and
  * come up, and where files are written in turns it waits for its turn.
  */
@@ -41,7 +41,7 @@ struct cluster_act {
 /* What a write of our daemon's was decided by. */
 struct decided {
     uint64_t us;
-    unsigned reading;     /* of what is wanted, by its number (world.readings) */
+    unsigned reading;     /* of what is desired, by its number (world.readings) */
     bool others_up[OURS]; /* the latest reading showed that one of the other cluster's takes new connections */
     bool fresh[OURS];     /* and began when our last one was to go already */
 };

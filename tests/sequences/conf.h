@@ -1,5 +1,5 @@
 /*
- * The configuration of a HAProxy as the model has it: two backends that are ours and one that is somebody else's, as the Data
+ * The configuration of a HAProxy as the model has it: two backends that are ours and one that is another writer's, as the Data
  * Plane API shows it (JSON), as haproxy.cfg has it (text), and as HAProxy runs it.
  */
 #pragma once
@@ -40,7 +40,7 @@ struct section {
 /* What a file may have that a write through the API would change the meaning of. */
 enum oddity {
     ODDITY_NONE,
-    ODDITY_DEFAULTS,  /* two unnamed ones: only a look at what would be written shows it */
+    ODDITY_DEFAULTS,  /* two unnamed ones: only a preview of what would be written shows it */
     ODDITY_CONDITION, /* in the lines */
     ODDITY_LATE,      /* a default-server after a server: in the lines */
     ODDITY_FRAGILE,   /* a line in the first backend that is gone once a transaction changes one of its servers */

@@ -118,7 +118,7 @@ static void pause_it(struct world *w, const unsigned *n)
     world_read(w);
 }
 
-/* ---- somebody else at HAProxy ---- */
+/* ---- another writer at HAProxy ---- */
 
 static struct api *api_of(struct world *w, unsigned n)
 {
@@ -230,7 +230,7 @@ static void take_over(struct world *w, const unsigned *n)
     api_edit(a, &to, n[3] != 0);
 }
 
-/* The same while all is as wanted: that is to be no reason for anything. */
+/* The same while all is as desired: that is to be no reason for anything. */
 static void take_over_at_rest(struct world *w, const unsigned *n)
 {
     const unsigned all[] = {n[0], n[1], n[2], 1};
@@ -302,7 +302,7 @@ static void health(struct world *w, const unsigned *n)
     a->touched_us = w->now_us;
 }
 
-/* Somebody takes the backend out of the file, or brings it back without a server. */
+/* Another writer takes the backend out of the file, or brings it back without a server. */
 static void edit_backend(struct world *w, const unsigned *n)
 {
     struct api *a = api_of(w, n[0]);

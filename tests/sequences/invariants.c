@@ -8,7 +8,7 @@
 
 #define WINDOW_US 10000000
 #define REQUESTS_MAX 600 /* of one HAProxy within a window */
-#define LOOK_US 45000000 /* after which a look has seen what somebody else did */
+#define LOOK_US 45000000 /* after which a reading has seen what another writer did */
 #define BUSY_US 1500000  /* with a transaction */
 #define TURN_US 1500000  /* until what another one kept waiting was done */
 #define CONVERGES_US 3600000000
@@ -194,7 +194,7 @@ static void difference_of_line(struct api *a, size_t backend, const struct desir
         buf_printf(why, "%s drains, and HAProxy has it ready", want->name);
 }
 
-/* Of a local HAProxy: until its connections have ended. Another daemon, or whoever took its line, may not have waited for that. */
+/* Of a local HAProxy: until its connections have ended. Another daemon, or the writer that took its line, may not have waited for that. */
 static bool leaves(const struct api *a, const struct running_server *is)
 {
     return is->admin == MAINT && a->world->settings.local != LOCAL_NONE;
@@ -206,7 +206,7 @@ static bool is_others_turn(const struct api *a, const char *name)
     return name_is_other_clusters(name) && a->world->now_us < a->others.acted_us + LOOK_US;
 }
 
-/* What keeps one backend from being what is wanted; nothing: it is. */
+/* What keeps one backend from being what is desired; nothing: it is. */
 static void difference(struct api *a, size_t backend, struct buf *why)
 {
     const struct desired *d = &a->world->desired_states[backend];
@@ -312,7 +312,7 @@ static size_t count_spares(const struct api *a, size_t backend)
     return count;
 }
 
-/* Whatever is wanted. A section that HAProxy runs without servers, or does not run, is not readable, and is loaded once
+/* Whatever is desired. A section that HAProxy runs without servers, or does not run, is not readable, and is loaded once
  * something is. */
 static void unloaded(struct api *a, size_t backend, struct buf *why)
 {

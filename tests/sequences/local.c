@@ -14,7 +14,7 @@
 #define OTHER_DAEMON 4711
 #define VAIN_US 3660000000
 #define LINELESS_US 500000
-#define LINELESS_OTHERS_US 45000000 /* somebody else changed something, or the daemon began */
+#define LINELESS_OTHERS_US 45000000 /* another writer changed something, or the daemon began */
 
 /* ---- the file ---- */
 
@@ -300,7 +300,7 @@ static const struct running_server *find_lineless(struct api *a)
     return found;
 }
 
-/* Whether one that serves without a line may be somebody else's, or a daemon's before this one. What fails meanwhile keeps this
+/* Whether one that serves without a line may be another writer's, or a daemon's before this one. What fails meanwhile keeps this
  * one from putting it right. */
 static bool lineless_is_excused(struct api *a, bool any, bool writes)
 {

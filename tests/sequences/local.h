@@ -51,14 +51,14 @@ struct local_model {
     bool broken;                      /* by a hand edit: HAProxy refuses it */
     bool behind;                      /* by a hand edit or a reload that failed: what runs has differed from it since */
     bool asked;                       /* the reload that is pending is the daemon's */
-    bool owes;          /* its last one failed, or it was not told: what another's loads is not known to it */
+    bool owes;          /* its last one failed, or it was not known: what another's loads is not known to it */
     bool reload_failed; /* the last one */
     unsigned failed_reloads, refuse_adds;
     uint64_t locked_until_us; /* by another daemon */
     bool held;                /* by ours, which takes turns */
-    bool reads; /* a reading is under way: what is asked after a write only tells whether that came about */
+    bool reads; /* a reading is under way: what is asked after a write only shows whether that came about */
     uint64_t held_since_us;
-    bool was_locked;             /* the daemon was told so last */
+    bool was_locked;             /* the daemon got that answer last */
     struct decided lock_decided; /* of the last lock: what is written behind it was decided before */
     uint64_t lock_answered_us;
     uint64_t talk_troubled_us;  /* a command did not go well */

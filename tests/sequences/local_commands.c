@@ -267,7 +267,7 @@ static const struct {
                {"enable server ", enable_server},
                {"enable health ", enable_health}};
 
-/* A HAProxy that says yes and does nothing does so to each command. Of who has left already it is told once more, in a line
+/* A HAProxy that says yes and does nothing does so to each command. For a server that has left already it is sent once more, in a line
  * without marks, whatever else goes on. */
 static void carry_out_of_whole(struct command *c, void (*carry_out)(struct command *c))
 {

@@ -89,7 +89,7 @@ static bool is_loss(const struct want *want)
     return want != NULL && want->state == WANT_OUT && !want->announced;
 }
 
-/* A line that became live when its server was not wanted any more is lost since then. */
+/* A line that became live when its server was not desired any more is lost since then. */
 static void note_lines(struct api *a, struct losses *l, size_t backend)
 {
     struct world *w = a->world;

@@ -4,7 +4,7 @@
  *                                      --local: HAProxies that are reached by their own files and sockets
  *                                      --clusters: another cluster writes its own servers there
  *                                      --whole: whole configurations for such HAProxies; --api: for those of a Data Plane API
- * sequences --play FILE [-v]           one case; -v tells all that happens
+ * sequences --play FILE [-v]           one case; -v prints all that happens
  * sequences --print --seed N           that stream as a case
  * sequences --kinds                    the events that there are
  *
@@ -34,7 +34,7 @@ struct verdict {
     char text[VERDICT_BYTES]; /* "": all well; its first line is the invariant */
 };
 
-/* What takes the time otherwise is to remember who allocated what, and to look at the words of each text that is printed; the
+/* What takes the time otherwise is to remember who allocated what, and to read the words of each text that is printed; the
  * unit tests have both. ASAN_OPTIONS says otherwise. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)

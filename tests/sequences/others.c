@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "world.h"
 
-#define NOTICED_US 65000000 /* two looks */
+#define NOTICED_US 65000000 /* two readings */
 #define LOOK_US 45000000    /* the next one */
 #define FIGHT_US 600000000
 
@@ -74,7 +74,7 @@ static void remember_operator(struct api *a, size_t backend, const char *name, e
     snprintf(a->operators[i].name, NAME_BYTES, "%s", name);
 }
 
-/* What an earlier daemon has put out, and the file says so no more before this one has looked at rest: whose it is, it cannot
+/* What an earlier daemon has put out, and the file says so no more before this one has read it at rest: whose it is, it cannot
  * know. */
 static void leave_unlooked(struct api *a, const struct conf *to)
 {

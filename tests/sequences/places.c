@@ -1,5 +1,5 @@
 /*
- * ADOPT_SERVERS, told naively: a server of ours has the line of its name. Where it has none, keep takes the line that stands at its
+ * ADOPT_SERVERS, as a simple model: a server of ours has the line of its name. Where it has none, keep takes the line that stands at its
  * address and port, and rename lets that serve until its own does.
  */
 #include <stdio.h>
@@ -88,7 +88,7 @@ static bool is_one_of(const struct api *a, const struct server *line, const stru
     return strcmp(line->name, want->name) == 0 || (a->world->settings.adopt != ADOPT_NO && is_at(line, want));
 }
 
-/* Somebody has put it out, or taken it away, since the daemon read it last, be it in the file alone or with a reload: to the
+/* Another writer has put it out, or taken it away, since the daemon read it last, be it in the file alone or with a reload: to the
  * daemon it is there, until it takes it out itself. */
 static bool serves_unseen(const struct api *a, size_t backend, const struct want *want)
 {
@@ -159,7 +159,7 @@ bool place_runs(const struct api *a, size_t backend, const struct want *want)
     return is != NULL && is->admin == READY;
 }
 
-/* By its line, or by what runs there where somebody has written another address into that line. */
+/* By its line, or by what runs there where another writer has written another address into that line. */
 bool place_is_operated(const struct api *a, size_t backend, const struct want *want)
 {
     const struct section *s = &a->memory.of[backend];

@@ -52,7 +52,7 @@ static void compare(struct api *a, struct servers_backend *s, const struct inspe
     bool only_shown = backend_decision_suspended(&in);
     if (s->parking != NULL) /* as the next decision does */
         parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg, in.now_ms);
-    for (size_t i = 0; i < s->loss_limit.count; i++) /* to look is no report */
+    for (size_t i = 0; i < s->loss_limit.count; i++) /* a reading is no report */
         loss_limit_recall(&losses, s->loss_limit.losses[i].server, &s->loss_limit.losses[i]);
     in.loss_limit = &losses;
     backend_decision_plan(&in, &plan);

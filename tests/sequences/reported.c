@@ -1,4 +1,4 @@
-/* What is told of it (readiness, /status, gauges) against the model; and that who is to serve does, within a time. */
+/* What is reported of it (readiness, /status, gauges) against the model; and that who is to serve does, within a time. */
 #include <stdio.h>
 #include <string.h>
 #include <yyjson.h>
@@ -8,8 +8,8 @@
 #include "daemon/status/status_parts.h"
 #include "world.h"
 
-#define LOOK_US 45000000     /* after which a look has seen what somebody else did */
-#define STUCK_US 75000000    /* nothing fails, and a server that is wanted does not serve */
+#define LOOK_US 45000000     /* after which a reading has seen what another writer did */
+#define STUCK_US 75000000    /* nothing fails, and a server that is desired does not serve */
 #define REFUSED_US 700000000 /* the longest pauses after what HAProxy refused, or another writer undid */
 #define HOLD_US 30000000
 #define RELOAD_SEEN_US 2000000
@@ -23,7 +23,7 @@ static uint64_t moved_us(const struct api *a)
     return a->touched_us > a->troubled_us ? a->touched_us : a->troubled_us;
 }
 
-/* What somebody has touched since is seen; a look that trouble cut short is one anew. */
+/* What another writer has touched since is seen; a reading that trouble cut short begins anew. */
 static bool has_looked(const struct api *a)
 {
     uint64_t seen_us = a->touched_us + LOOK_US;
@@ -232,7 +232,7 @@ static void check_stuck(struct api *a, size_t backend)
     for (size_t i = 0; i < w->want_counts[backend]; i++) {
         const struct want *want = &w->wants[backend][i];
         uint64_t *since = &a->stuck_us[backend][i];
-        /* No transaction can be begun that would show what a write does to somebody's edit: what runs is told alone. */
+        /* No transaction can be begun that would show what a write does to another writer's edit: what runs is reported alone. */
         bool told = api_has_no_room(a) && place_runs(a, backend, want);
         if (may_wait(a, backend, want) || told || place_serves(a, backend, want))
             *since = 0;

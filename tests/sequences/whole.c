@@ -72,7 +72,7 @@ static bool has_unloadable(const struct api *a)
     return whole_is_unloadable(a->local.text) || (answered != NULL && whole_is_unloadable(answered));
 }
 
-/* Where no version is kept, nobody else knows what ran before: an operator repairs what cannot be loaded. Nor does anybody
+/* Where no version is kept, nobody else knows what ran before: an operator repairs what cannot be loaded. Nor does a person
  * know of a load that the API forgot, where nothing at all is kept. */
 static void target_begin(struct world *w, struct api *a)
 {
@@ -144,7 +144,7 @@ void whole_pause(struct world *w, bool paused)
         configuration_pause(w->whole.configuration, paused);
 }
 
-/* Whoever asks for it wants what was rejected to be asked about again. */
+/* An operator who asks for it wants what was rejected to be asked about again. */
 void whole_refresh(struct world *w)
 {
     whole_try_again(w);

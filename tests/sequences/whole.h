@@ -48,7 +48,7 @@ struct whole_file {
 /* Of one HAProxy. */
 struct whole_target {
     bool load_failed;            /* and what was there before may go back */
-    bool unknowable;             /* what runs, to who looks that seldom */
+    bool unknowable;             /* what runs, to a daemon that reads that seldom */
     uint64_t applied_us;         /* the document is said to be, last */
     uint64_t read_us;            /* the file as the daemon had it last was there */
     char runs[WHOLE_RUNS_BYTES]; /* what a load made of the file, but for servers */
@@ -67,22 +67,22 @@ struct whole_target {
     bool
         version_known; /* HAProxy's, to the daemon: what none said to be rejected is asked about again by one that is */
     bool reads_version;      /* amid a reading: what is asked for a watch does not tell the daemon which it is */
-    bool known;              /* this daemon has loaded the file, or told it, and nobody wrote to it since */
+    bool known;              /* this daemon has loaded the file, or sent it, and nobody wrote to it since */
     bool base_ran;           /* when the write in hand began, HAProxy ran the file that was there */
-    bool tells;              /* what that write is about is being told, */
+    bool tells;              /* what that write is about is being sent, */
     bool tells_early;        /* and that began before it, */
     uint64_t tells_since_us; /* then */
     bool owes_reload;        /* a command failed, and what it was for is in the file */
     bool superseded;         /* another document came since the request in hand began */
     bool rejected_by_known;  /* a version of HAProxy: the one of an earlier daemon may have been another */
-    char *rejected;          /* by `haproxy -c`, and told so: it is not asked about again; NULL: nothing */
+    char *rejected;          /* by `haproxy -c`, and reported so: it is not asked about again; NULL: nothing */
     char *kept;              /* what another writer puts back; NULL: nothing */
 
     /* of a Data Plane API: */
     char *answered, *good;   /* the text that it has, and that of its last reload that went well */
     unsigned refuse_actions; /* the one of that number beside a write, from now on; 0: none */
     struct whole_file files[WHOLE_FILES_MAX];
-    uint64_t not_told_us; /* HAProxy did not take or do what it was told; 0: never */
+    uint64_t not_told_us; /* HAProxy did not take or do what it was sent; 0: never */
 };
 
 struct whole {
@@ -99,7 +99,7 @@ struct whole {
     uint64_t first_us;               /* it is the one since then */
     uint64_t watched_us;             /* it is said to run it since then; 0: it is not */
     bool taken_back;                 /* it was rolled back since then */
-    bool was_there;                  /* the document, before anybody wrote it */
+    bool was_there;                  /* the document, before it was written */
     bool sick_before;                /* a HAProxy took no connections by another one, since all did well */
     char *withdrawn;                 /* what was rolled back by itself; NULL: nothing */
     uint64_t withdrawn_us;           /* then */

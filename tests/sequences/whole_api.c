@@ -1,4 +1,4 @@
-/* A Data Plane API and whole files: what it makes of one, writes, checks, loads, and tells HAProxy beside it. */
+/* A Data Plane API and whole files: what it makes of one, writes, checks, loads, and sends HAProxy beside it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ void whole_api_loaded(struct api *a)
     whole_loaded(a);
 }
 
-/* ---- what HAProxy is told beside a write ---- */
+/* ---- what HAProxy is sent beside a write ---- */
 
 static bool set_address(struct running_server *is, char *words)
 {
@@ -199,7 +199,7 @@ void whole_api_begins(struct api *a, const char *json, bool writes)
     whole_write_begins(a, sent_text(json), writes);
 }
 
-/* It was rejected, and the daemon is told so. */
+/* It was rejected, and the daemon gets that answer. */
 void whole_api_answers(struct api *a, const struct request *r, int status)
 {
     bool post = str_eq(r->method, "POST") && str_has_prefix(r->path, "/configuration/raw?");

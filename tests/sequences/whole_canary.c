@@ -60,7 +60,7 @@ static bool is_proven(const struct world *w, const char *document)
     return d != NULL && strcmp(d->content->text, document) == 0;
 }
 
-/* What runs is looked at anew before the next one comes: what of it takes no connections is promised by none. */
+/* What runs is read anew before the next one comes: what of it takes no connections is promised by none. */
 static bool all_do_well(const struct world *w)
 {
     bool all = w->whole.given != NULL && is_proven(w, w->whole.given);
@@ -167,7 +167,7 @@ void whole_canary_passed(struct world *w)
 
 /* ---- what goes back ---- */
 
-/* Somebody touched a HAProxy, it did not load what it was to, or it does not do what the document promises. */
+/* Another writer touched a HAProxy, it did not load what it was to, or it does not do what the document promises. */
 static bool has_cause(const struct world *w)
 {
     bool any = w->whole.document.sick;

@@ -12,7 +12,7 @@
 
 #define CONVERGES_US 3600000000
 #define RESTS_US 180000000
-#define NOT_TOLD_US 3700000000 /* so long HAProxy is perhaps told nothing after it did not what it was told */
+#define NOT_TOLD_US 3700000000 /* so long HAProxy is perhaps sent nothing after it did not do what it was sent */
 #define FAULTS_END_US 61000000 /* of requests that are under way */
 
 /* ---- what runs ---- */
@@ -121,7 +121,7 @@ static bool is_current(const struct world *w, const char *hash)
     return str_eq(sha256, hash);
 }
 
-/* What a hand has written is not known to the daemon before it looks, and whether he loaded it never. */
+/* What a hand has written is not known to the daemon before it reads, and whether he loaded it never. */
 static void check_applied(struct api *a)
 {
     struct world *w = a->world;

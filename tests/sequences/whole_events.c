@@ -139,7 +139,7 @@ static void several(struct world *w, const unsigned *n)
     use(w, &to);
 }
 
-/* With a change that HAProxy could be told, which is not to reach it. */
+/* With a change that a runtime update could make, which is not to reach it. */
 static void bad(struct world *w, const unsigned *n)
 {
     struct whole_text to = next_of(w);

@@ -126,7 +126,7 @@ bool whole_hand_removes(struct api *a, size_t backend, const char *name)
 
 /* ---- the daemon ---- */
 
-/* Two loads since it was read last, the daemon's and a hand's, look as one. */
+/* Two loads since it was read last, the daemon's and a hand's, are seen as one. */
 void whole_is_read(struct api *a)
 {
     struct whole_target *w = &a->whole;
@@ -134,7 +134,7 @@ void whole_is_read(struct api *a)
     w->read_us = a->world->now_us;
 }
 
-/* What is told then is the difference from the file that is there. */
+/* What is sent then is the difference from the file that is there. */
 static void telling_begins(struct api *a)
 {
     cleanup(buf_fini) struct buf why = {0};
@@ -144,7 +144,7 @@ static void telling_begins(struct api *a)
     a->whole.tells = true;
 }
 
-/* Whoever is new may come before the write that is to have him. */
+/* A server that is new may come before the write that is to have it. */
 void whole_commands_begin(struct api *a)
 {
     if (a->world->settings.whole == 0 || a->whole.tells_early)
@@ -216,7 +216,7 @@ void whole_version_is_known(struct api *a)
     w->version_known = true;
 }
 
-/* Whoever was added for a write that failed is taken back; one that is still in use is deleted later. */
+/* A server that was added for a write that failed is taken back; one that is still in use is deleted later. */
 static bool tells(const struct whole_target *w, const char *command)
 {
     return w->tells && !str_has_prefix(command, "del server ");

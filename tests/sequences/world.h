@@ -25,7 +25,7 @@ struct loss_model; /* loss.h */
 
 /* What Kubernetes wants of a server since when. */
 struct want {
-    char name[NAME_BYTES], address[NAME_BYTES]; /* its place, as was wanted last */
+    char name[NAME_BYTES], address[NAME_BYTES]; /* its place, as was desired last */
     unsigned port;
     enum { WANT_OUT, WANT_DRAINING, WANT_LIVE } state;
     bool announced;
@@ -51,16 +51,16 @@ struct world {
     struct mapping mappings[OURS];
     struct mapping_state states[OURS];
     struct desired desired_states[OURS]; /* as computed last */
-    uint64_t due_ms;                     /* when Kubernetes' part is to be looked at again; 0: never */
+    uint64_t due_ms;                     /* when Kubernetes' part is to be read again; 0: never */
     bool stopped;
-    uint64_t stop_us; /* it is told to end since then; 0: it is not */
+    uint64_t stop_us; /* it is to end since then; 0: it is not */
     unsigned life;    /* of the daemon, counted */
 
     struct want wants[OURS][SERVERS_MAX];
     size_t want_counts[OURS];
-    /* What is wanted is computed again; of two that fall into one moment, this says which was decided by. Since which of them ... */
+    /* What is desired is computed again; of two that fall into one moment, this says which was decided by. Since which of them ... */
     unsigned readings;
-    unsigned empty_since[OURS];        /* ... nothing is wanted; UINT_MAX: something is */
+    unsigned empty_since[OURS];        /* ... nothing is desired; UINT_MAX: something is */
     unsigned wanted_since[OURS];       /* ... something is */
     unsigned none_live_since[OURS];    /* ... nothing is but what drains, if that; UINT_MAX: something is */
     uint64_t none_live_since_us[OURS]; /* UINT64_MAX: something is */
@@ -74,7 +74,7 @@ extern struct world *world; /* the one that there is: the daemon's clock and cli
 void world_open(struct world *w, const struct settings *s, int verdict_fd, bool chatty);
 void world_close(struct world *w);
 void world_pass(struct world *w, uint64_t us); /* lets time pass */
-void world_read(struct world *w);              /* something changed in Kubernetes: the daemon is told */
+void world_read(struct world *w);              /* something changed in Kubernetes: the daemon reads it */
 void daemon_start(struct world *w);
 void daemon_kill(struct world *w);
 void daemon_stop(struct world *w); /* and waits for its end */
@@ -110,7 +110,7 @@ void place_take_over(struct api *a, size_t backend, int weight,
 struct serving {
     bool of[OURS][SERVERS_MAX];
     bool ready[OURS][SERVERS_MAX];
-    size_t own[OURS]; /* wanted or not */
+    size_t own[OURS]; /* desired or not */
 };
 void serving_of(struct api *a, struct serving *ret); /* by the rows of world.wants */
 /* commanded: in the running HAProxy alone, and judged by that; a write leaves that as it is. */

@@ -3,7 +3,7 @@ does:
 
 TIME           how long: 30m (the default), 90s, 8h, or a number of seconds. What is judged begins with the tenth minute
 SEED           another stream of changes and troubles; printed, so that a run can be repeated
-RATE           changes a second, 5 unless told otherwise
+RATE           changes a second, 5 by default
 RESYNC         RESYNC_PERIOD of the daemon
 DATAPLANEAPI   a real Data Plane API; else the one on PATH, else the double
 HAPROXY        an HAProxy; else the newest there is

@@ -70,7 +70,7 @@ def all_in_step(one: Sample) -> bool:
 
 
 class Sampler:
-    """A thread, since whoever makes the changes also waits for servers that restart. `with Sampler(...) as sampler`."""
+    """A thread, since what makes the changes also waits for servers that restart. `with Sampler(...) as sampler`."""
 
     def __init__(self, stage: Stage, begin: float, every: float, changes: Callable[[], int]):
         self.samples: list[Sample] = []
@@ -84,7 +84,7 @@ class Sampler:
             while not self._end.is_set():
                 self.samples.append(sample(self._stage, self._begin, self._changes()))
                 self._end.wait(self._every)
-        except BaseException as e:  # noqa: BLE001  (told by whoever started us)
+        except BaseException as e:  # noqa: BLE001  (reported by what started this thread)
             self.failed = e
 
     def check(self) -> None:

@@ -129,7 +129,7 @@ def run(stage: Stage, settings: Settings) -> Result:
     troubles = Troubles(stage, settings.seed, settings.seconds)
     with Sampler(stage, begin, settings.every, lambda: changes.done) as sampler:
         samples = sampler.samples
-        # What has been measured is told, whatever befalls us in the twentieth minute.
+        # What has been measured is printed, whatever befalls us in the twentieth minute.
         try:
             _stream(stage, changes, troubles, settings, begin, sampler)
             # From here on nothing changes: what the trends are about has ended.

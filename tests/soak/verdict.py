@@ -1,18 +1,18 @@
 """Whether a soak was flat, and what of it is a failure.
 
 Flat: from the tenth minute on, a line through the samples (Theil-Sen: the median of the slopes between all pairs, which no
-outlier moves) rises by no more than the tolerance until the end. That is told, and no more: a heap that has found its size in
+outlier moves) rises by no more than the tolerance until the end. That is reported, and no more: a heap that has found its size in
 the twelfth minute is not flat and not a leak either.
 
 A leak, which fails: the floor rises, all along. The time from the tenth minute on is cut in four; the least value in each is its
 floor, since what is kept for good is there at the quietest moment, too. A leak is where each floor is above the one before, and
 the last above the first by more than the tolerance. Only fds, child processes and anonymous memory can fail so.
 
-A run that does not reach the twelfth minute looks at its last two thirds instead and says so; memory that finds its size looks
+A run that does not reach the twelfth minute reads its last two thirds instead and says so; memory that finds its size looks
 like a leak there, so it may grow by FORGIVING times the tolerance.
 
 Beside that these fail: a daemon that ends by itself, that is not in sync after the last change, or that leaves a transaction open.
-No time is asserted: latencies are told, those of the first third beside those of the last.
+No time is asserted: latencies are printed, those of the first third beside those of the last.
 """
 
 from __future__ import annotations

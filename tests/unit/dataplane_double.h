@@ -9,9 +9,9 @@
  *     L list of transactions   B begin   + - ~ add, remove, change a server   C commit   D delete a transaction
  *     F write of one server to file and running HAProxy   i v b what runs: the process, all servers, one
  *     V W validation, write of the whole file
- *     ( | ) a look at what a write would make of the file: an empty transaction, what it would write, its end
+ *     ( | ) a preview of what a write would make of the file: an empty transaction, what it would write, its end
  *
- * and on the second connection, where the running HAProxy alone is told: d m y drain, maint, ready.
+ * and on the second connection, where the running HAProxy alone is changed: d m y drain, maint, ready.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ struct fault {
 
 static struct world {
     uint64_t now_us;
-    uint64_t slow_us; /* so much passes whenever somebody looks at the clock: a machine that is busy elsewhere */
+    uint64_t slow_us; /* so much passes whenever the clock is read: a machine that is busy elsewhere */
     struct timer *timers[10];
 
     bool busy;
@@ -325,7 +325,7 @@ static inline void restart_api(void)
     w.reload = w.transaction = 0;
 }
 
-/* Somebody else writes, and HAProxy loads it at once. */
+/* Another writer writes, and HAProxy loads it at once. */
 static inline void stranger(const char *set)
 {
     set_copy(w.have.of[0], set);
@@ -336,7 +336,7 @@ static inline void stranger(const char *set)
     w.pid++;
 }
 
-/* HAProxy is started again: what it alone was told is gone. */
+/* HAProxy is started again: what it alone was sent is gone. */
 static inline void restart_haproxy(void)
 {
     w.running = w.file;

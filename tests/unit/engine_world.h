@@ -3,7 +3,7 @@
  * demand, timers that fire when the test lets time pass. A trace has the letter of each request; left out are the further
  * requests of a reading (s t w i v b), and all but the first of a reload that is asked for again and again (P).
  *
- * The look at what a write would make of the file is left out, unless world.shows_looks.
+ * The preview of what a write would make of the file is left out, unless world.shows_looks.
  *
  * A desired state is a set of words, "n1 n2*"; "n2*" drains.
  */

@@ -6,7 +6,7 @@
  *                                       ready; x9 has no line
  *     unreadable                        nothing is known of it
  *
- *     n1 theirs drain; n2 ours maint; n3 theirs maint lost; n4 theirs drain parked; n5 told drain; n6 ours maint told maint;
+ *     n1 theirs drain; n2 ours maint; n3 theirs maint lost; n4 theirs drain parked; n5 sent drain; n6 ours maint sent maint;
  *     n7 ours drain late drain          (the command got no answer)
  *     n8 written                        its line was in maintenance when it was read or written last
  */
@@ -89,7 +89,7 @@ static inline void text_mark(struct admin_states *m, char *words)
             mark->theirs = text_admin(strsep(&words, " "));
         else if (strcmp(word, "ours") == 0)
             mark->ours = text_admin(strsep(&words, " "));
-        else if (strcmp(word, "told") == 0) {
+        else if (strcmp(word, "sent") == 0) {
             mark->unseen = true;
             mark->commanded = text_admin(strsep(&words, " "));
         } else if (strcmp(word, "late") == 0) {
@@ -130,7 +130,7 @@ static inline char *text_of_memory(const struct admin_states *m)
             buf_printf(&b, " ours %s", runtime_admin_name(mark->ours));
         buf_printf(&b, "%s%s", mark->lost ? " lost" : "", mark->parked ? " parked" : "");
         if (mark->unseen)
-            buf_printf(&b, " told %s", runtime_admin_name(mark->commanded));
+            buf_printf(&b, " sent %s", runtime_admin_name(mark->commanded));
         buf_add(&b, mark->unanswered ? " unanswered" : "");
     }
     return buf_take(&b);

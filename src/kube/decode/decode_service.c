@@ -13,33 +13,22 @@
 #define VALUE_MAX_BYTES 4096u
 #define PAUSED_ANNOTATION "haproxy-k8s-sync/paused"
 
-static int unknown_value(const char *what, const char *value, const char *as, struct error *err)
+/* Which of the names it is; the first where it is absent, as where it is unknown. */
+static int choice_of(yyjson_val *spec, const char *key, const char *const *names, size_t count, size_t *ret,
+                     struct error *err)
 {
-    return error_set(err, ERROR_INVALID, "%s is \"%s\", which is unknown: %s is used", what, value, as);
-}
-
-static int decode_service_type_of(yyjson_val *spec, enum service_type *ret, struct error *err)
-{
-    const char *type;
-    if (json_get_line(spec, "type", ENUM_MAX_BYTES, &type, err) != 0)
+    const char *text;
+    *ret = 0;
+    if (json_get_line(spec, key, ENUM_MAX_BYTES, &text, err) != 0)
         return -1;
-    for (size_t i = 0; i <= SERVICE_EXTERNAL_NAME; i++)
-        if (str_eq(type, service_type_names[i])) {
-            *ret = (enum service_type)i;
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(text, names[i])) {
+            *ret = i;
             return 0;
         }
-    return str_empty(type) ? 0 : unknown_value("type", type, service_type_names[SERVICE_CLUSTER_IP], err);
-}
-
-static int policy_of(yyjson_val *spec, bool *ret_local, struct error *err)
-{
-    const char *policy;
-    if (json_get_line(spec, "externalTrafficPolicy", ENUM_MAX_BYTES, &policy, err) != 0)
-        return -1;
-    *ret_local = str_eq(policy, "Local");
-    if (*ret_local || str_empty(policy) || str_eq(policy, "Cluster"))
-        return 0;
-    return unknown_value("externalTrafficPolicy", policy, "Cluster", err);
+    return str_empty(text)
+               ? 0
+               : error_set(err, ERROR_INVALID, "%s is \"%s\", which is unknown: %s is used", key, text, names[0]);
 }
 
 static int add_family(yyjson_val *family, struct service *s, struct error *err)
@@ -95,10 +84,14 @@ static int decode_service(struct decode *d, yyjson_val *from, void *object, stru
         return error_prefix(err, "metadata");
     if (field_switch(annotations, PAUSED_ANNOTATION, &s->paused, decode_part_error(d)) != 0)
         decode_left_out(d, "metadata.annotations");
-    if (decode_service_type_of(spec, &s->type, decode_part_error(d)) != 0)
+    static const char *const policies[] = {"Cluster", "Local"};
+    size_t type, policy;
+    if (choice_of(spec, "type", service_type_names, SERVICE_EXTERNAL_NAME + 1, &type, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
-    if (policy_of(spec, &s->local, decode_part_error(d)) != 0)
+    if (choice_of(spec, "externalTrafficPolicy", policies, 2, &policy, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
+    s->type = (enum service_type)type;
+    s->local = policy == 1;
     if (field_port(spec, "healthCheckNodePort", 0, &s->health_check_node_port, decode_part_error(d)) != 0)
         decode_left_out(d, "spec");
     size_t i, max;

@@ -10,7 +10,7 @@
 #define SECOND_US INT64_C(1000000)
 #define LAST_SECOND INT64_C(253402300799) /* of the year 9999, the last that RFC 3339 has */
 
-struct reading {
+struct decoding {
     yyjson_mut_doc *doc;
     yyjson_mut_val *to;
     const struct protobuf *from;
@@ -31,7 +31,7 @@ static int text_of(const struct protobuf_field *f, yyjson_mut_doc *doc, yyjson_m
     return 0;
 }
 
-static int message_of(const struct reading *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
+static int message_of(const struct decoding *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
 {
     struct protobuf inner;
     if (protobuf_enter(r->from, f, "message", &inner, err) != 0)
@@ -45,7 +45,7 @@ static int message_of(const struct reading *r, const struct protobuf_field *f, y
 }
 
 /* meta.v1.Time: seconds = 1, nanos = 2. The zero time of Go is an empty message, and null in JSON. */
-static int time_of(const struct reading *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
+static int time_of(const struct decoding *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
 {
     struct protobuf inner;
     struct protobuf_field part;
@@ -72,7 +72,7 @@ static int time_of(const struct reading *r, const struct protobuf_field *f, yyjs
 }
 
 /* map<string, string>: a message for each entry, key = 1, value = 2; one that is absent is "". */
-static int add_entry(const struct reading *r, const struct protobuf_field *f, struct error *err)
+static int add_entry(const struct decoding *r, const struct protobuf_field *f, struct error *err)
 {
     struct protobuf inner;
     struct protobuf_field part;
@@ -95,7 +95,7 @@ static int add_entry(const struct reading *r, const struct protobuf_field *f, st
     return 0;
 }
 
-static int value_of(const struct reading *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
+static int value_of(const struct decoding *r, const struct protobuf_field *f, yyjson_mut_val **ret, struct error *err)
 {
     switch ((enum proto_kind)r->field->kind) {
     case PROTO_TEXT:
@@ -120,7 +120,7 @@ static int value_of(const struct reading *r, const struct protobuf_field *f, yyj
     return message_of(r, f, ret, err);
 }
 
-static int add_field(const struct reading *r, const struct protobuf_field *f, struct error *err)
+static int add_field(const struct decoding *r, const struct protobuf_field *f, struct error *err)
 {
     yyjson_mut_val *value = NULL;
     if (r->field->kind == PROTO_MAP)
@@ -162,7 +162,7 @@ int proto_read(const struct proto_message *of, struct protobuf *from, struct yyj
             return error_set(err, ERROR_INVALID, "protobuf: %s is there twice, the second at offset %zu", field->name,
                              f.offset);
         seen[row] = true;
-        if (add_field(&(struct reading){doc, to, from, field, &lists[row]}, &f, err) != 0)
+        if (add_field(&(struct decoding){doc, to, from, field, &lists[row]}, &f, err) != 0)
             return error_prefix(err, "%s", field->name);
     }
     return more;

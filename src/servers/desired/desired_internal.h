@@ -174,8 +174,6 @@ struct desired_server run_server(const struct run *r, const struct place *p,
                                  const struct desired_server *known) must_check;
 /* empty: there is no server at all. */
 void run_add_skip(const struct run *r, const struct place *p, bool empty, struct desired *d);
-/* buf: of ADDRESS_TEXT_BYTES, for where it is spelled otherwise. */
-const char *run_usual_address(const char *address, char *buf) must_check;
 /* What the states remember; d->due_ms. */
 void run_end_pass(const struct run *r, struct desired *d);
 void run_close(struct run *r);

@@ -89,7 +89,8 @@ static int weight_of(const struct run *r, const struct place *p)
     return count < 1 ? 1 : count > DESIRED_WEIGHT_MAX ? DESIRED_WEIGHT_MAX : (int)count;
 }
 
-const char *run_usual_address(const char *address, char *buf)
+/* buf: of ADDRESS_TEXT_BYTES, for where it is spelled otherwise. */
+static const char *run_usual_address(const char *address, char *buf)
 {
     /* An IPv4 address has one spelling only, and a name is no address. */
     return strchr(address, ':') != NULL && address_canonical(address, buf) == 0 ? buf : address;

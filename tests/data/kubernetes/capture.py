@@ -62,7 +62,7 @@ def endpoints() -> objects.Object:
 
 
 def signs() -> list[objects.Object]:
-    """Nodes with what may keep them from serving, by a label that a selector can tell."""
+    """Nodes with what may keep them from serving, by a label that a selector can match."""
     exclude = "node.kubernetes.io/exclude-from-external-load-balancers"
     made = [
         objects.node("cordoned", "10.20.1.1", ready=False, unschedulable=True),

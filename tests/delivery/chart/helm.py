@@ -65,7 +65,7 @@ def render(helm: pathlib.Path, *values: pathlib.Path | Values, release: str = RE
 
 
 def template_with_notes(helm: pathlib.Path, values: pathlib.Path) -> tuple[str, str]:
-    """The rendering, and what helm install says at its end. helm tells that only in sight of a cluster: so a copy of the chart has it
+    """The rendering, and what helm install says at its end. helm prints that only in sight of a cluster: so a copy of the chart has it
     in a document."""
     with tempfile.TemporaryDirectory() as directory:
         copied = pathlib.Path(shutil.copytree(CHART, pathlib.Path(directory) / CHART.name))

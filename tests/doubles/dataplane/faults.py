@@ -6,7 +6,7 @@ The path is the whole target with its query: "runtime/backends/be/servers/n1$" i
 "configuration/backends/be/servers/n1.version=" a write of it without a reload.
 
 answer      status, headers, body (text or JSON) instead of the true answer; "apply": true carries the request out first
-delay       seconds before the request is looked at; then all goes on as usual
+delay       seconds before the request is read; then all goes on as usual
 close       the connection is closed unanswered; "apply": true carries the request out first; "reset": true sends a RST
 truncate    the true answer's first `bytes` body bytes under its full Content-Length, then closed
 slow        the true answer, `bytes` bytes (default 1) every `seconds` (default 0.01)
@@ -16,14 +16,14 @@ huge        an answer body of `bytes` bytes of JSON (default 64 MiB)
 hang        no answer, ever; the connection stays open; "apply": true carries the request out first
 rewrite     the request is carried out as if its body had `text`[1] in place of the first `text`[0]: a parser that does not
             know what it writes anew
-lie         the request is carried out but for HAProxy, which is told nothing, and the answer is the usual one of success
-            (of a runtime PUT: with what was asked for). What is read later is the truth. With `seconds` it is told so much
+lie         the request is carried out but for HAProxy, which is sent nothing, and the answer is the usual one of success
+            (of a runtime PUT: with what was asked for). What is read later is the truth. With `seconds` it is sent so much
             later, as HAProxy from 3.0 on takes a moment for an address.
 
 These concern no request and act at once; DELETE /faults ends those that last.
 
 fail-reload     the next reload (the next `times` ones) fails with `message`
-lie-reload      the next reload (the next `times` ones) does not happen, and is told as one that succeeded
+lie-reload      the next reload (the next `times` ones) does not happen, and is reported as one that succeeded
 hold-ticker     no scheduled reload happens until DELETE /faults
 forget-reloads  ids start again at -0, earlier ones are unknown and a scheduled one will not come: what a restart of the API does
 deaf-runtime    servers of the running HAProxy cannot be read, as through 2.6's master socket, until DELETE /faults
@@ -69,7 +69,7 @@ class Rule:
         return cls(**raw)
 
     def fires(self, method: str, target: str) -> bool:
-        """Counts a match, and tells whether it is one of those meant."""
+        """Counts a match, and says whether it is one of those meant."""
         if (self.method and self.method != method) or not re.search(self.path, target):
             return False
         self.seen += 1

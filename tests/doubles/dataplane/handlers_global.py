@@ -1,4 +1,4 @@
-"""The global section, as far as somebody asks how HAProxy is reached and run."""
+"""The global section, as far as a client asks how HAProxy is reached and run."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _rows(service: Service, backend: str) -> list[dict[str, str]]:
 
 
 def _odd(service: Service) -> int:
-    """The status with which what is missing is answered where the API does not look for it by itself."""
+    """The status with which what is missing is answered where the API does not search for it by itself."""
     return 500 if service.play == "3.0" else 404
 
 
@@ -72,7 +72,7 @@ def server(service: Service, request: Request) -> Answer:
 
 
 def replace(service: Service, request: Request) -> Answer:
-    """Only what differs from what the API shows is told to HAProxy: maint is not, where a drain is shown as maint."""
+    """Only what differs from what the API shows is sent to HAProxy: maint is not, where a drain is shown as maint."""
     backend, name = request.args
     model = schema.clean_runtime(request.json(), service.play)
     before = server_json(_one(service, request, _odd(service)), service.play)

@@ -101,7 +101,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.rfile.read(min(int(self.headers.get("Content-Length") or 0), MAX_BODY))
 
     def _connection(self) -> dict[str, Any]:
-        """Which one it is, by the peer's port, and what TLS told of the peer."""
+        """Which one it is, by the peer's port, and what TLS showed of the peer."""
         out: dict[str, Any] = {"connection": self.client_address[1]}
         if isinstance(self.connection, ssl.SSLSocket):
             subject = (self.connection.getpeercert() or {}).get("subject", ())

@@ -93,7 +93,7 @@ class Api:
         auth.check(header, {**auth.users(self.service.config), **self.extra_users}, self.service.play)
 
     def _dispatch(self, request: Request) -> Answer:
-        """3.0 looks for the path before it looks who asks, 3.4 the other way round."""
+        """3.0 checks the path before it checks who asks, 3.4 the other way round."""
         if self.service.play != "3.0":
             self._authenticate(request)
         allowed = []

@@ -174,7 +174,7 @@ class DeafRuntime(_Behind):
 
 
 class MuteRuntime(_Behind):
-    """Tells HAProxy nothing, or only after a while, and says that it did (the fault `lie`)."""
+    """Sends HAProxy nothing, or only after a while, and says that it did (the fault `lie`)."""
 
     def __init__(self, inner: Runtime, seconds: float):
         super().__init__(inner)

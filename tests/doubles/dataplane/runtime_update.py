@@ -16,7 +16,7 @@ def differing(wanted: dict[str, Any], had: dict[str, Any]) -> set[str]:
 
 
 def apply(runtime: Runtime, backend: str, wanted: dict[str, Any], had: dict[str, Any]) -> bool:
-    """True when the running HAProxy now is as wanted, by commands alone."""
+    """True when the running HAProxy now is as desired, by commands alone."""
     fields = differing(wanted, had)
     if fields - ELIGIBLE:
         return False

@@ -103,7 +103,7 @@ def template_json(line: Line, play: str) -> dict[str, Any]:
 
 
 def comment_json(comment: str | None) -> dict[str, Any]:
-    """A comment beside a server or a backend's name: JSON of the API's own, or somebody's words."""
+    """A comment beside a server or a backend's name: JSON of the API's own, or an operator's words."""
     if comment is None:
         return {}
     try:

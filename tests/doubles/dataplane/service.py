@@ -198,7 +198,7 @@ class Service:
     # the running HAProxy
 
     def runtime(self, lie: float = 0.0) -> Runtime | None:
-        """By the first unix socket of the global section. lie: one that is told nothing for so many seconds."""
+        """By the first unix socket of the global section. lie: one that is sent nothing for so many seconds."""
         found = self._by_socket()
         if found and self.deaf:
             found = DeafRuntime(found)

@@ -96,7 +96,7 @@ class Transactions:
 
     def outdate(self, version: int) -> None:
         """A commit of this version makes every other one that began there or earlier useless; not one whose file could not be
-        written (its begin was refused): that stays in progress until somebody deletes it."""
+        written (its begin was refused): that stays in progress until a client deletes it."""
         for tid in [t for t, config in self.open.items() if config.version <= version and self.path(t).exists()]:
             self.end(tid, "outdated")
 

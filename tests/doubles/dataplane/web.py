@@ -19,7 +19,7 @@ class Request:
     play: str = "3.4"
     args: tuple[str, ...] = ()
     connection: dict[str, Any] = dataclasses.field(default_factory=dict)  # for the log of requests
-    lie: float = 0.0  # a fault: HAProxy is told nothing before so many seconds have passed, and the answer says that it was
+    lie: float = 0.0  # a fault: HAProxy is sent nothing before so many seconds have passed, and the answer says that it was
 
     @property
     def path(self) -> str:

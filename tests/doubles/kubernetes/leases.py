@@ -1,4 +1,4 @@
-"""What the real server refuses in a Lease before it looks at anything else, and what it leaves out."""
+"""What the real server refuses in a Lease before it checks anything else, and what it leaves out."""
 
 from __future__ import annotations
 

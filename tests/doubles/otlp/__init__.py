@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector for OTLP/HTTP in JSON: takes what is exactly as the specification has it, and can be told to misbehave.
+"""An OpenTelemetry collector for OTLP/HTTP in JSON: takes what is exactly as the specification has it, and can be made to misbehave.
 
 What it is strict about: the mapping of ExportTraceServiceRequest to JSON (IDs in lower-case hex, 64-bit numbers as strings, enums as
 numbers, no unknown field), that each span ends no sooner than it begins, and, by whole_traces, that a trace is a tree with one root

@@ -229,7 +229,7 @@ static int compare_number(const void *key, const void *element)
     return (x > y) - (x < y);
 }
 
-/* Lists of every length with runs of equal ones, each key in, between and beyond them: as looking from the front says. */
+/* Lists of every length with runs of equal ones, each key in, between and beyond them: as a search from the front says. */
 TEST(sorted_place_is_that_of_the_first)
 {
     static const int all[] = {2, 4, 4, 4, 6, 8, 8, 10, 10, 10, 10};

@@ -89,7 +89,7 @@ TEST(limit_holds_back_and_counts)
     ck_assert(log_limit_pass(&l, 6004, "b", &held) && held == 0);
 }
 
-TEST(limit_of_messages_looks_at_their_words)
+TEST(limit_of_messages_compares_their_words)
 {
     unsigned held = 7;
     struct log_limit l = {.period_ms = 1000};
@@ -117,7 +117,7 @@ TEST(limit_of_messages_that_take_turns)
     ck_assert(log_limit_pass_message(&l, 6004, "a fifth", &held) && held == 0);
 }
 
-/* What is told whenever it changes has to be told when it changes back. */
+/* What is logged whenever it changes has to be logged when it changes back. */
 TEST(limit_of_what_changes_back)
 {
     unsigned held;
@@ -240,17 +240,17 @@ static void assert_told_when_it_flows_again(void)
 
 FIXTURE(NULL, close_slow)
 
-TEST(a_full_pipe_drops_lines_and_tells_how_many)
+TEST(a_full_pipe_drops_lines_and_says_how_many)
 {
     open_pipe(65536);
     fill(100);
     assert_told_when_it_flows_again();
 }
 
-TEST(the_next_line_tells_first)
+TEST(the_next_line_says_so_first)
 {
     open_pipe(8192);
-    slow.level = LOG_LEVEL_ERROR; /* it is told whatever the level */
+    slow.level = LOG_LEVEL_ERROR; /* it is logged whatever the level */
     for (int i = 0; i < 1000 && losses.dropped == 0; i++)
         log_error(&slow, "m", log_str("text", "0123456789012345678901234567890123456789"));
     drain(SIZE_MAX);

@@ -1,4 +1,4 @@
-/* Lists that grow. What is freed holds nothing of a secret: looked at where it was, past AddressSanitizer, which keeps it as it is for a while. */
+/* Lists that grow. What is freed holds nothing of a secret: read where it was, past AddressSanitizer, which keeps it as it is for a while. */
 #include <malloc.h>
 
 #include "../test.h"
@@ -22,7 +22,7 @@ static char *secret_block(void)
     return p;
 }
 
-/* 0: valgrind takes a look at what was freed for a defect. */
+/* 0: valgrind takes a reading of what was freed for a defect. */
 static int looks(void)
 {
     static bool said;

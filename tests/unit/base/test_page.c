@@ -106,7 +106,7 @@ static const struct {
     {PAGE_COLOUR_NEVER, true, "TERM=xterm", NULL, false},
 };
 
-TEST_EACH(colour_only_where_wanted, array_len(choices))
+TEST_EACH(colour_only_where_asked_for, array_len(choices))
 {
     char *a = mem_strdup(choices[_i].a), *b = mem_strdup(choices[_i].b);
     char *const environment[] = {a, b, NULL};

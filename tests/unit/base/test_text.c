@@ -84,7 +84,7 @@ TEST(no_byte_gets_through_as_control)
             }
 }
 
-TEST(utf8_is_told_from_the_rest)
+TEST(utf8_is_told_apart_from_the_rest)
 {
     ck_assert(text_is_utf8("") && text_is_utf8("caf\xc3\xa9 \x1b") && text_is_utf8("\xf4\x8f\xbf\xbf"));
     ck_assert(text_utf8_len("a\0\xc3\xa9\xff z", 7) == 4 && text_utf8_len("a\xc3", 2) == 1 &&

@@ -137,7 +137,7 @@ static inline void world_add_running(struct inspect_backend *b, char *words)
                                                                                        : RUNTIME_MAINT};
 }
 
-/* running: "n1 ready; n2 drain"; "!why": that cannot be read; NULL: it was not looked at. */
+/* running: "n1 ready; n2 drain"; "!why": that cannot be read; NULL: it was not read. */
 static inline void world_see_running(struct inspect_world *w, struct inspect_backend *b, const char *actual,
                                      const char *running)
 {

@@ -1,4 +1,4 @@
-/* src/cli/daemon_memory: what is taken of a daemon's /status, from whoever answers, and what is decided by it. */
+/* src/cli/daemon_memory: what is taken of a daemon's /status, from any program that answers, and what is decided by it. */
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
@@ -107,7 +107,7 @@ static const struct {
     {"\"lost\":3", "\"lost\":3000000000", "lost is 3000000000, not in 0..1000000"},
 };
 
-TEST_EACH(answers_of_whoever_is_there, array_len(answers))
+TEST_EACH(answers_of_any_program, array_len(answers))
 {
     take(answers[_i].old, answers[_i].new);
     const char *why = answers[_i].why;

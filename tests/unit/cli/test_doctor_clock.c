@@ -1,4 +1,4 @@
-/* cli/doctor/doctor_connection: how far two clocks are apart, as far as a Date header can tell. */
+/* cli/doctor/doctor_connection: how far two clocks are apart, as far as a Date header can show. */
 #include "cli/doctor/doctor_connection.h"
 
 #include "doctor_text.h"

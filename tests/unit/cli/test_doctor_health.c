@@ -79,7 +79,7 @@ TEST(a_few_names_and_each_cause_once)
     end();
 }
 
-TEST(those_that_are_not_looked_for)
+TEST(those_that_are_not_searched_for)
 {
     begin_with(4);
     wanted[0].state = SERVER_DRAINING;

@@ -46,7 +46,7 @@ static struct proxy_replies replies(enum proxy_verdict v)
     return r;
 }
 
-/* u: unreached, ?: unknown, +: wanted, -: unwanted, *: either; one for each node */
+/* u: unreached, ?: unknown, +: required, -: refused, *: either; one for each node */
 static size_t places_of(const char *nodes, struct doctor_place *ret)
 {
     static const char *const names[] = {"n1", "n2", "n3"};

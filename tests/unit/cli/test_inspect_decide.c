@@ -82,7 +82,7 @@ static const struct {
     {WANT2 " draining; n3 10.0.0.3:80", N1 N2, "n1 ready; n2 ready",
      "add n3 reload; change n2 reload; command n2 drain", .verdict = INSPECT_CHANGES},
     {WANT2 " draining", N1 N2, "n1 ready; n2 drain", "change n2 reload", .verdict = INSPECT_CHANGES, .dirty = true},
-    /* Told once another one is ready, which a write brings; or left to the transaction. */
+    /* Sent once another one is ready, which a write brings; or left to the transaction. */
     {WANT1 " draining; n2 10.0.0.2:80", N1 N2_OFF, "n1 ready; n2 maint", "change n2; command n1 drain",
      .verdict = INSPECT_CHANGES},
     {WANT1 " draining; n3 10.0.0.3:80", N1, "n1 ready", "add n3 reload; change n1 reload", .verdict = INSPECT_CHANGES},

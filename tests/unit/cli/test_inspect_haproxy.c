@@ -16,7 +16,7 @@ static struct world {
     unsigned split_till;     /* in so many of them the file is older than what the API says */
     const char *reloads;     /* NULL: 404 */
     const char *file, *runs; /* servers in the file and in what runs, as JSON lists */
-    unsigned runs_from;      /* in looks before this one the running HAProxy has none of them */
+    unsigned runs_from;      /* in readings before this one the running HAProxy has none of them */
     const char *dead;        /* no answer to a path with this in it */
     const char *silent;      /* nothing at all */
     const char *will;        /* what a write would make of the file; NULL: what it is */

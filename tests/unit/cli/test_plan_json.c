@@ -142,7 +142,7 @@ TEST(a_change_of_what_drains)
 }
 
 /* A template makes that name, so that HAProxy would not start with the line. */
-TEST(wanted_and_removed)
+TEST(desired_and_removed)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; web1 10.0.0.2:30443");
     world_see(&w, b,

@@ -360,7 +360,7 @@ TEST(nothing_that_a_peer_wrote_gets_through)
     }
 }
 
-TEST(colours_tell_what_is_what)
+TEST(colours_show_what_is_what)
 {
     see("n1 10.0.0.1:30443; n2 10.0.0.2:30443 draining",
         "server n2 10.0.0.2:30443 check weight 7 disabled\nserver n3 10.0.0.3:30443 check weight 7");
@@ -398,7 +398,7 @@ static const struct {
     {"waiting", INSPECT_SERVICE_WAITING, 0, "https", 30443, false, 0, "Service ingress/web port https"},
 };
 
-TEST_EACH(heading_tells_what_is_known, array_len(headings))
+TEST_EACH(heading_shows_what_is_known, array_len(headings))
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_unseen(b, "x");

@@ -39,7 +39,7 @@ struct instance {
     int64_t pid;      /* of the worker */
     unsigned reloads; /* that the engine asked for */
     bool loading;     /* a reload is under way, */
-    bool followed;    /* and the engine is told of its end */
+    bool followed;    /* and the engine is called at its end */
     int64_t at;       /* the version of the file; */
     int64_t mark;     /* of the last that was written and is to be loaded */
     char *validated;  /* the text that it took last; NULL: none */
@@ -83,7 +83,7 @@ static struct {
     size_t canary;
     const char *more;  /* of each document; NULL: nothing */
     bool servers_died; /* behind all of them */
-    bool stopped;      /* somebody stopped the frontend, for good */
+    bool stopped;      /* an operator stopped the frontend, for good */
     unsigned told[CONFIGURATION_EVENT_KINDS];
     uint64_t min_interval_ms;
     struct store *store; /* outlives the engine */
@@ -240,7 +240,7 @@ static enum transaction_result validate(struct instance *in, const char *text)
 {
     w.validations++;
     if (!wanted(in, text))
-        ck_abort_msg("asked about what is not wanted any more: %s", text);
+        ck_abort_msg("asked about what is not desired any more: %s", text);
     ck_assert_msg(!w.with_files || in->map == number_of(text), "%zu is asked before it has the files", in->number);
     if (chance(6))
         return TRANSACTION_UNAVAILABLE;
@@ -253,7 +253,7 @@ static enum transaction_result validate(struct instance *in, const char *text)
     return TRANSACTION_PREVIEWED;
 }
 
-/* What HAProxy itself looks at, and what it cannot refuse, need no verdict before. */
+/* What HAProxy itself checks, and what it cannot refuse, need no verdict before. */
 static bool needs_verdict(const struct replacement_request *r)
 {
     return r->changes == NULL || (present() > 1 && !r->plain);
@@ -273,7 +273,7 @@ static void check_write(const struct instance *in, const struct replacement_requ
     const char *text = r->text->text;
     ck_assert_msg(!w.dry_run, "a dry run writes");
     ck_assert_msg(r->changes == NULL || (w.by_runtime && str_eq(in->file, in->running)),
-                  "%zu is told how %s differs, and runs %s", in->number, in->file, in->running);
+                  "%zu is sent how %s differs, and runs %s", in->number, in->file, in->running);
     if (!wanted(in, text) || r->restores)
         return; /* the one from before goes back */
     bool judged = in->validated != NULL && str_eq(in->validated, text);
@@ -648,7 +648,7 @@ static void new_document(bool good)
         become(&w.former, w.text);
     free(w.text);
     w.documents++;
-    /* Of those that differ in numbers alone, or in who is there, HAProxy is told. */
+    /* Of those that differ in numbers alone, or in who is there, HAProxy gets commands. */
     w.text = w.by_runtime
                  ? mem_printf("global\n  " GOOD "\nbackend b\n  # document-%u\n  balance roundrobin\n"
                               "  server s%u 127.0.0.1:80 weight %u\n",

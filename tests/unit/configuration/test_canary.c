@@ -148,8 +148,8 @@ TEST(what_was_proven_needs_no_canary)
     ck_assert_uint_eq(w.told[CONFIGURATION_CANARY_PASSED], before);
 }
 
-/* After a watch that ended well, also before the daemon started anew, it is looked at anew what is served before the next write. */
-TEST_EACH(what_somebody_stopped_is_no_evidence_of_a_repair, 2)
+/* After a watch that ended well, also before the daemon started anew, it is read anew what is served before the next write. */
+TEST_EACH(what_an_operator_stopped_is_no_evidence_of_a_repair, 2)
 {
     begin(0, CONFIGURATION_ROLLBACK_AUTO);
     w.drift = CONFIGURATION_DRIFT_REPAIR;
@@ -197,7 +197,7 @@ TEST_EACH(without_a_canary_all_go_back, 5)
     }
 }
 
-/* The servers died, whoever had the document: at a canary, and with all of them. */
+/* The servers died, whichever HAProxy had the document: at a canary, and with all of them. */
 TEST_EACH(servers_that_died_are_no_evidence, 2)
 {
     begin((size_t)_i, CONFIGURATION_ROLLBACK_SERVING);
@@ -228,7 +228,7 @@ TEST_EACH(report_puts_nothing_back, 2)
         passes(3);
     }
     ck_assert_uint_eq(w.told[CONFIGURATION_DEGRADED], 1);
-    refresh(); /* it is looked at again */
+    refresh(); /* it is read again */
     passes(ENOUGH);
     ck_assert_uint_eq(w.told[CONFIGURATION_DEGRADED], 2);
     new_document(true);

@@ -94,10 +94,10 @@ TEST(a_rollback_holds_until_the_source_changes)
     become(&w.text, second);
     give();
     passes(5);
-    ck_assert_str_eq(w.of[2].running, second); /* it was wanted again, after something else */
+    ck_assert_str_eq(w.of[2].running, second); /* it was desired again, after something else */
 }
 
-/* Whoever changes an object all the time: of the documents that follow one another, none of which could be judged in that time, one is
+/* A writer that changes an object all the time: of the documents that follow one another, none of which could be judged in that time, one is
  * tried to its end every now and then. */
 TEST_EACH(one_of_many_is_tried_to_its_end, 2)
 {
@@ -263,7 +263,7 @@ TEST(what_goes_back_is_not_taken_for_the_latest)
     ck_assert_str_eq(w.of[0].file, good);
 }
 
-/* Whoever changes the file then is not set right by bytes that were rejected. */
+/* A writer that changes the file then is not set right by bytes that were rejected. */
 TEST(drift_is_not_repaired_with_what_was_rejected)
 {
     begin_applied(CONFIGURATION_DRIFT_REPAIR);
@@ -398,7 +398,7 @@ TEST(what_cannot_be_used_is_said_once)
     }
 }
 
-/* It is validated meanwhile: whoever paused it sees whether it could go on. */
+/* It is validated meanwhile: the operator who paused it sees whether it could go on. */
 TEST(what_is_paused_is_written_nowhere)
 {
     begin_calm(CONFIGURATION_DRIFT_REPORT);

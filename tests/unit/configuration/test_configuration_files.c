@@ -104,7 +104,7 @@ TEST(files_of_an_earlier_run_are_there)
     unsigned stores = w.stores;
     w.of[0].engine->ops->resync(w.of[0].engine->self);
     passes(2);
-    ck_assert_uint_eq(w.stores, stores + 1); /* looked at */
+    ck_assert_uint_eq(w.stores, stores + 1); /* read */
 }
 
 /* Its rejection is forgotten when half of its files are taken back. */

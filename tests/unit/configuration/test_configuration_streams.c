@@ -156,7 +156,7 @@ TEST_EACH(in_the_end_no_file_is_one_that_cannot_be_loaded, effort(STREAMS))
     }
 }
 
-/* Nothing that can be told is loaded: one document after the other, of which HAProxy takes all. */
+/* Nothing that commands can change is loaded: one document after the other, of which HAProxy takes all. */
 TEST_EACH(what_needs_no_reload_costs_none, 4)
 {
     begin_calm(CONFIGURATION_DRIFT_REPAIR);
@@ -179,7 +179,7 @@ TEST_EACH(what_needs_no_reload_costs_none, 4)
     }
     ck_assert_uint_eq(w.loads, loads);
     ck_assert_uint_eq(w.ran, 50 * w.count);
-    ck_assert(w.count > 1 || w.validations == validations); /* it looks at what it is told */
+    ck_assert(w.count > 1 || w.validations == validations); /* it checks what it is sent */
     ck_assert_uint_eq(w.files_ran, w.with_files ? 50 * w.count : 0);
 }
 

@@ -733,7 +733,7 @@ TEST(a_search_begins_anew_with_what_was_good)
     ck_assert_uint_eq(m.fewest, 39);
 }
 
-/* It changed while nobody looked: what it was is not known. */
+/* It changed while nobody read it: what it was is not known. */
 TEST(a_last_good_form_is_of_this_run)
 {
     m.count = 4;

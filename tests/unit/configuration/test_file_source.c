@@ -39,7 +39,7 @@ static void on_changed(void *arg, const char *bytes, size_t len, const char *has
 
 static void on_failed(void *arg, const struct error *err)
 {
-    if (w.said == NULL || strcmp(w.said + 1, err->message) != 0) /* it is told each time */
+    if (w.said == NULL || strcmp(w.said + 1, err->message) != 0) /* it is logged each time */
         say(mem_printf("!%s", err->message));
 }
 

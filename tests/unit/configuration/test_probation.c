@@ -110,7 +110,7 @@ static const struct {
     {".-o", PROBATION_BAD, PROBATION_WORKER, "HAProxy's process 100 is gone, and 101 answers"},
     {"-u", PROBATION_BAD, PROBATION_WORKER, "HAProxy's process 100 is gone, and 100 answers"},
     {"u.u", PROBATION_BAD, PROBATION_WORKER, "HAProxy's process 100 is gone, and 100 answers"},
-    {"o...................", PROBATION_GOOD, 0, NULL},   /* somebody else's reload */
+    {"o...................", PROBATION_GOOD, 0, NULL},   /* another writer's reload */
     {"o.f.f...............", PROBATION_GOOD, 0, NULL},   /* whose old worker answers for a moment */
     {"r....r....r.........", PROBATION_GOOD, 0, NULL},   /* ours */
     {"ro.................", PROBATION_GOES_ON, 0, NULL}, /* the reload's, a moment later */
@@ -178,7 +178,7 @@ TEST(what_is_lost_elsewhere_too_is_said_once)
     ck_assert_int_eq(w.p.state, PROBATION_GOOD);
 }
 
-/* After a restart nothing is known from before the write: all that it promises is to be there, whoever answers first is
+/* After a restart nothing is known from before the write: all that it promises is to be there, whichever answers first is
  * expected, and of backends nothing can be said. */
 TEST(without_a_baseline)
 {

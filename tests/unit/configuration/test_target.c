@@ -52,7 +52,7 @@ TEST(a_trial_is_only_checked)
     ck_assert(configuration_accepted(w.c));
 }
 
-/* Nor is the running HAProxy told anything. */
+/* Nor is the running HAProxy sent anything. */
 TEST(a_trial_is_checked_where_no_reload_were_needed)
 {
     static const char of[] = DOCUMENT "backend b\n  balance roundrobin\n  server s 127.0.0.1:80 weight %d\n";

@@ -136,8 +136,8 @@ TEST_EACH(files_that_were_loaded_before_they_went_back_are_loaded_anew, 5)
     ck_assert_uint_eq(must_reload, _i == 1 || _i == 2 || _i == 4);
 }
 
-/* haproxy.cfg is not written for a map, and nothing is validated: HAProxy is told, and says whether it has it. */
-TEST(a_map_alone_is_told_to_haproxy)
+/* haproxy.cfg is not written for a map, and nothing is validated: HAProxy is sent it, and says whether it has it. */
+TEST(a_map_alone_is_sent_to_haproxy)
 {
     apply_with_file();
     unsigned writing = w.told[CONFIGURATION_WRITING], validating = w.told[CONFIGURATION_VALIDATING];
@@ -169,7 +169,7 @@ TEST_EACH(maps_lose_lines_at_once_where_nobody_else_needs_them, 4)
     ck_assert_int_eq(w.alone, _i == 0);
 }
 
-/* Whose weight HAProxy is told. */
+/* Whose weight HAProxy is sent. */
 TEST_EACH(maps_lose_no_lines_at_once_beside_a_server, 2)
 {
     static const char one[] = DOCUMENT "backend b\n  server s 10.0.0.1:80 weight 1\n";
@@ -243,7 +243,7 @@ TEST(a_reload_that_comes_before_a_map_has_lost_its_lines)
 }
 
 /* Where nothing may be written, HAProxy would refuse what refers to files that it does not have yet. */
-TEST_EACH(files_are_looked_at_where_nothing_may_be_written, 2)
+TEST_EACH(files_are_read_where_nothing_may_be_written, 2)
 {
     static const char missing[] = "HAProxy has other files than the configuration, and nothing may be written";
     bool dry_run = _i == 1;
@@ -306,7 +306,7 @@ TEST(files_go_back_amid_a_pause)
 }
 
 /* Whatever is read meanwhile: it is neither written nor unchanged before the verdict. */
-TEST_EACH(files_that_cannot_be_told_are_validated_and_loaded, 2)
+TEST_EACH(files_that_cannot_be_sent_are_validated_and_loaded, 2)
 {
     struct stored refused = added;
     refused.why = "maps/a.map: HAProxy says: no";

@@ -307,7 +307,7 @@ static void assert_class(const char *metric, const char *class, int count)
     ck_assert_msg(page_has(line), "%s", line);
 }
 
-TEST_EACH(a_failure_has_the_operators_reason_and_is_told_once, array_len(failures))
+TEST_EACH(a_failure_has_the_operators_reason_and_is_reported_once, array_len(failures))
 {
     if (failures[_i].status != 0)
         (void)error_set_http(&why, failures[_i].status, "why");

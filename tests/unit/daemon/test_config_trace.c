@@ -184,7 +184,7 @@ static const struct {
      1,
      {{"DOCUMENT DOCUMENT changed writing0 runtime0 runtime0 applied0",
        "apply http://a runtime; verify http://a; root /own.cfg applied"}}},
-    {"what could not be told is loaded",
+    {"what could not be sent is loaded",
      1,
      {{"DOCUMENT changed writing0 runtime0 reload0 failed0:unread loaded0 loaded0 applied0",
        "apply http://a runtime; verify superseded http://a; reload http://a unread; verify http://a; "
@@ -251,7 +251,7 @@ TEST(a_render_that_fails_or_is_called_off)
     (void)error_set(&flaw, ERROR_INVALID, "haproxy.cfg:2");
     config_trace_caused(w.t, "Ingress a/b");
     rendering();
-    config_trace_refused(w.t, &flaw); /* as the engine is told */
+    config_trace_refused(w.t, &flaw); /* as the engine gets it */
     config_trace_rendered(w.t, false, &flaw);
     assert_spans(true, "render !haproxy.cfg:2; root Ingress a/b refused !haproxy.cfg:2");
     config_trace_refused(w.t, &flaw); /* said again, to a new leader */

@@ -62,7 +62,7 @@ TEST(what_is_about_all_is_about_each_service_once)
     ck_assert_str_eq(w.service, "web");
 }
 
-TEST(what_comes_while_one_is_under_way_is_told_at_once)
+TEST(what_comes_while_one_is_under_way_is_sent_at_once)
 {
     in_sync_is_asked();
     for (int i = 0; i < 5; i++)

@@ -79,7 +79,7 @@ TEST(an_operator_says_go_on)
     forget_log();
     events_poke(w.events);
     in_sync_is_answered(EVENT_DENIED);
-    ck_assert_msg(logged("may not be written"), "whoever asks gets an answer");
+    ck_assert_msg(logged("may not be written"), "who asks gets an answer");
     happens_to("shop", HISTORY_IN_SYNC, "in sync");
     ck_assert(asked());
     answer_after(EVENT_LATER, 200000);

@@ -160,7 +160,7 @@ static const struct {
       "has /backends/0/text \"keeping the last servers: no usable endpoint; ALLOW_EMPTY is false, so the last servers "
       "stay (3)\" | list n1 live, n2 live, n3 live"},
      STATUS_REMOVAL_DELAYED},
-    /* What is to be looked at comes first. */
+    /* What is to be read comes first. */
     {{"lists are bounded together", "run n1 n2 n3! | pass resync | left 2 | list n3 live overridden drain, n1 live | "
                                     "has /backends/0/servers/live 3 | "
                                     "has /backends/0/servers/listed 2 | left 0 | list "},

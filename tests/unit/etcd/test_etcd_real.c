@@ -1,6 +1,6 @@
 /* The client and its watches against a real etcd: what it is asked does what etcd/client.h and etcd/watch.h say.
  * All tests share a cluster of one member, and then one of three. */
-#include "etcd_told.h"
+#include "etcd_reported.h"
 #include "etcd_world.h"
 
 static struct etcd_client *client;
@@ -72,7 +72,6 @@ TEST_REAL(what_was_put_is_read)
     ck_assert_uint_eq(o.got.list[1].value_len, 0);
     ck_assert(!o.got.more);
     outcome_fini(&o);
-    ck_assert_str_eq(etcd_client_endpoint(client), world.members[0].url);
 }
 
 TEST_REAL(a_limit_keys_alone_and_an_older_revision)
@@ -133,7 +132,7 @@ TEST_REAL(a_lease_takes_its_keys_along)
     GOOD(lease);
     ck_assert_int_ne(lease.id, 0);
     ck_assert_int_eq(lease.ttl_s, 60);
-    const struct etcd_put put = {.key = "/l", .value = "v", .value_len = 1, .lease = lease.id};
+    struct etcd_put put = {.key = "/l", .value = "v", .value_len = 1, .lease = lease.id};
     GOOD(do_txn(client, &(struct etcd_txn){.puts = &put, .put_count = 1}));
     struct outcome o = do_lease(client, lease.id, etcd_lease_keep_alive);
     GOOD(o);
@@ -143,17 +142,20 @@ TEST_REAL(a_lease_takes_its_keys_along)
     GOOD(o);
     ck_assert_int_eq(o.got.list[0].lease, lease.id);
     outcome_fini(&o);
-    for (int i = 0; i < 2; i++) { /* the second time it is gone already */
-        o = do_lease(client, lease.id, etcd_lease_revoke);
+    /* One that is not kept alive ends; etcd grants a little more than was asked for. */
+    lease = do_lease(client, 1, etcd_lease_grant);
+    GOOD(lease);
+    put.lease = lease.id;
+    GOOD(do_txn(client, &(struct etcd_txn){.puts = &put, .put_count = 1}));
+    for (size_t count = 1; count > 0; world_pause()) {
+        o = do_get(client, &(struct etcd_get){.key = "/l"});
         GOOD(o);
-        ck_assert_int_eq(o.ttl_s, 0);
+        count = o.got.count;
+        outcome_fini(&o);
     }
     o = do_lease(client, lease.id, etcd_lease_keep_alive);
     GOOD(o);
     ck_assert_int_eq(o.ttl_s, 0);
-    o = do_get(client, &(struct etcd_get){.key = "/l"});
-    ck_assert_uint_eq(o.got.count, 0);
-    outcome_fini(&o);
     o = do_txn(client, &(struct etcd_txn){.puts = &put, .put_count = 1});
     ck_assert_int_eq(o.err.kind, ERROR_GONE);
 }
@@ -197,7 +199,7 @@ TEST_REAL(a_revision_that_is_gone)
     UNTIL(was_told("/a/1=three"));
 }
 
-/* More than one message of gRPC may have, which is 4 MiB unless somebody says otherwise; the watch gets it in
+/* More than one message of gRPC may have, which is 4 MiB unless a setting says otherwise; the watch gets it in
  * pieces. */
 TEST_REAL(much_at_once)
 {

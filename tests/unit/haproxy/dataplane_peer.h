@@ -1,4 +1,4 @@
-/* A Data Plane client over the real net/http, and an HTTP server in the same process that answers what it is told. */
+/* A Data Plane client over the real net/http, and an HTTP server in the same process that answers as it is scripted. */
 #pragma once
 
 #include <event2/buffer.h>

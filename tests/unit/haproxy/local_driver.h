@@ -1,4 +1,4 @@
-/* A driver for a HAProxy that runs, and what it told last. */
+/* A driver for a HAProxy that runs, and what it reported last. */
 #pragma once
 
 #include "local_world.h"
@@ -196,7 +196,7 @@ static const struct driver_events events = {.was_read = on_read,
                                             .reload_told = on_reload,
                                             .go_on = on_go_on};
 
-/* Each is told once, and never within the call that asks for it. */
+/* Each is reported once, and never within the call that asks for it. */
 static inline void await_told(void)
 {
     ck_assert_uint_eq(last.told, 0);

@@ -17,7 +17,7 @@
     "global\n    maxconn 100\ndefaults\n    mode http\n    timeout connect 1s\n    timeout client 1s\n    timeout " \
     "server 1s\n"
 
-#define POLL_US 2000 /* between two looks at what no event tells */
+#define POLL_US 2000 /* between two readings of what no event reports */
 
 static struct event_base *base;
 static struct local_helper *helper;

@@ -1,4 +1,4 @@
-/* haproxy/dataplane/about: what a Data Plane API tells about itself, in the shapes that real ones have, and in bad ones. */
+/* haproxy/dataplane/about: what a Data Plane API says about itself, in the shapes that real ones have, and in bad ones. */
 #include "haproxy/dataplane/about.h"
 
 #include "../test.h"

@@ -16,7 +16,7 @@ TEST(it_is_parsed_once_for_all)
     ck_assert_uint_eq(f->section_count, 1);
     ck_assert_ptr_eq(cfg_content_file(second, NULL), f);
     cfg_content_unref(c);
-    ck_assert_str_eq(f->sections[0].kind, "global"); /* whoever holds it last */
+    ck_assert_str_eq(f->sections[0].kind, "global"); /* whichever holds it last */
     cfg_content_unref(second);
     ck_assert_ptr_null(cfg_content_ref(NULL));
     cfg_content_unref(NULL);
@@ -33,7 +33,7 @@ TEST(what_rests_is_parsed_again)
     ck_assert_ptr_eq(cfg_content_file(c, NULL)->sections, sections);
     ck_assert_uint_eq(f.section_count, 0);
     struct cfg_content *other = cfg_content_ref(c);
-    cfg_content_rest(c, 1); /* somebody may look at it */
+    cfg_content_rest(c, 1); /* it may be read */
     ck_assert_ptr_eq(cfg_content_file(c, NULL)->sections, sections);
     cfg_content_unref(other);
     cfg_content_rest(c, 1);

@@ -307,7 +307,7 @@ static char *text_of_changes(const struct changes *list)
     return buf_take(&text);
 }
 
-TEST_EACH(what_the_running_haproxy_is_told, array_len(told))
+TEST_EACH(what_the_running_haproxy_is_sent, array_len(told))
 {
     cleanup(cfg_difference_fini) struct cfg_difference d;
     difference_of(&d, told[_i].before, told[_i].after, false);

@@ -94,7 +94,7 @@ TEST_EACH(edits, array_len(edited))
     check_same(&out, edited[_i].result, strlen(edited[_i].result), edited[_i].text);
 }
 
-/* Which line of the file before a printed one is, or stands behind: by one look after the other, and by each alone. */
+/* Which line of the file before a printed one is, or stands behind: by one search after the other, and by each alone. */
 TEST(lines_of_the_file_before)
 {
     static const struct {

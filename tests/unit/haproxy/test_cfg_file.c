@@ -122,7 +122,7 @@ TEST(there_are_only_so_many_lines)
     ck_assert_uint_eq(f.line_count, 0);
 }
 
-/* sure: what no write may touch; doubt: what the API's own look decides. "": nothing. */
+/* sure: what no write may touch; doubt: what the API's own reading decides. "": nothing. */
 static const struct {
     const char *file, *sure, *doubt;
 } examined[] = {

@@ -7,7 +7,7 @@
 #include "base/shared_text.h"
 #include "../test.h"
 
-/* A file; the servers and templates of backend "be" as they were told of; and the order that they get. NULL: none. */
+/* A file; the servers and templates of backend "be" as they were given; and the order that they get. NULL: none. */
 static const struct {
     const char *file, *servers, *templates, *ordered, *ordered_templates;
 } rows[] = {

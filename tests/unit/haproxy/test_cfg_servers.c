@@ -255,7 +255,7 @@ TEST(without_an_object_of_the_backend_default_servers_are_only_read)
                 "known to the Data Plane API");
 }
 
-TEST(what_only_the_api_has_is_told_from_a_line)
+TEST(what_only_the_api_has_is_told_apart_from_a_line)
 {
     static const char file[] = "# _version=3\nbackend be\n  server hidden 10.0.0.1:1 check\n";
     b.name = mem_strdup("be");

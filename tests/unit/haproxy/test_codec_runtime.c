@@ -9,7 +9,7 @@
 #define OF_30                                                                             \
     "{\"address\":\"127.0.9.1\",\"admin_state\":\"ready\",\"id\":\"1\",\"name\":\"old\"," \
     "\"operational_state\":\"down\",\"port\":30443}"
-/* Newer ones tell all of `show servers state`. */
+/* Newer ones show all of `show servers state`. */
 #define OF_34                                                                                        \
     "{\"address\":\"127.0.9.1\",\"admin_state\":\"drain\",\"agent_addr\":\"-\",\"agent_port\":0,"    \
     "\"agent_state\":0,\"backend_forced_id\":0,\"backend_id\":3,\"backend_name\":\"be\","            \

@@ -14,7 +14,7 @@ FORKED
 
 FIXTURE(setup, teardown)
 
-/* ---- what libcurl is told ---- */
+/* ---- what libcurl is given ---- */
 
 static long connect_timeout_ms, total_timeout_ms;
 
@@ -32,7 +32,7 @@ CURLcode(curl_easy_setopt)(CURL *easy, CURLoption option, ...)
         connect_timeout_ms = (long)value;
     if (option == CURLOPT_TIMEOUT_MS) {
         total_timeout_ms = (long)value;
-        value = (void *)(10 * total_timeout_ms); /* it is looked at, and not for a busy machine to run into */
+        value = (void *)(10 * total_timeout_ms); /* it is compared, and not for a busy machine to run into */
     }
     return real(easy, option, value);
 }

@@ -31,7 +31,7 @@ TEST(basic_or_bearer)
     ck_assert_str_eq(server.authorization, "Bearer t0ken");
 }
 
-/* In place, of the same size as before, with a time of long ago: nothing about the file tells that it changed. */
+/* In place, of the same size as before, with a time of long ago: nothing about the file shows that it changed. */
 static void write_unseen(const char *path, const char *text)
 {
     write_file(path, text);
@@ -49,7 +49,7 @@ TEST(files_are_read_again)
     write_file(path, "longer-second\n");
     call("GET", "/a", NULL);
     ck_assert_str_eq(server.authorization, "Basic dTpsb25nZXItc2Vjb25k");
-    /* a change that cannot be seen: only after a refusal does it look again */
+    /* a change that cannot be seen: only after a refusal is it read again */
     write_unseen(path, "longer-third.\n");
     ck_assert_int_eq(dataplane_credentials_refused(client), true);
     ck_assert_int_eq(dataplane_credentials_refused(client), false);

@@ -109,7 +109,7 @@ static const struct problem_row problem_rows[] = {
     {"lines that the API does not show may make anything", N1 "alien 12 server x9 10.0.0.9:80 | it is in .if\n",
      "x9 ready; n1 at 10.0.0.9:80", "server n1: HAProxy runs it at 10.0.0.9:80, not at 10.0.0.1:80"},
 
-    {"three are told", N1 N2 "server n3 10.0.0.3:80\nserver n4 10.0.0.4:80\n",
+    {"three are named", N1 N2 "server n3 10.0.0.3:80\nserver n4 10.0.0.4:80\n",
      "n1 gone; n2 gone; n3 gone; n4 gone; x9 ready",
      "server n1: HAProxy does not run it; server n2: HAProxy does not run it; server n3: HAProxy does not run it; "
      "and 2 more"},

@@ -4,7 +4,7 @@
 
 #include "haproxy/change.h"
 
-/* Wants one server in its backend, and remembers what it was told. */
+/* Wants one server in its backend, and remembers what it was called with. */
 struct few {
     struct instance *in;
     const char *backend, *server; /* NULL: it wants nothing */

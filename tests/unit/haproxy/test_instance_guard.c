@@ -1,5 +1,5 @@
 /* src/haproxy/instance, guard: a file whose meaning a write would change is not written to, and a harmless one is
- * looked at once. The world is engine_world.h's. */
+ * read at once. The world is engine_world.h's. */
 #include "../servers/scenes.h"
 
 #define NEITHER "a write would change the meaning of haproxy.cfg"
@@ -46,7 +46,7 @@ static void go(bool large)
 
 /* "more rules", "rewritten turned" (as the API would write it), "damaged turned" (with our change), "edit rules turned" (by
  * hand, which moves the version), "put-back" (the file from before, by the API), "blind 404" (it shows no preview),
- * "begun 1" and "previews 2" of transactions that only look, "order C(" in the trace, "once TEXT" in the log. */
+ * "begun 1" and "previews 2" of transactions that only read, "order C(" in the trace, "once TEXT" in the log. */
 static bool guard_word(const char *word, char *rest)
 {
     if (str_eq(word, "go") || str_eq(word, "go-large"))
@@ -100,7 +100,7 @@ static bool guard_word(const char *word, char *rest)
 
 static const struct scene scenes[] = {
     /* A write without a reload is nobody else's, either. */
-    {"a harmless file is looked at once",
+    {"a harmless file is read once",
      "more rules | go | settled n1 n2 n3 | trace RHL(|) | desired n1 n2 n3 n4 | pass min | settled n1 n2 n3 n4 | "
      "begun 0 | commits 1 | desired n1 n2 n4 | pass min | begun 0 | count F >=1 | clear | edit rules | pass min | "
      "begun 1 | open 0"},
@@ -116,32 +116,32 @@ static const struct scene scenes[] = {
      "begun 3"},
     {"what our own change would damage is not committed", DAMAGED("go")},
     {"nor where the file is large", DAMAGED("go-large")},
-    {"the first commit after another writer's is looked at", FIRST("go")},
+    {"the first commit after another writer's is read", FIRST("go")},
     {"also where the file is large", FIRST("go-large")},
-    {"asked to compare it looks again",
+    {"asked to compare it reads again",
      "more rules | rewritten turned | go | clear | refresh | pass 0 | trace R(|) | unready line 11 | "
      "rewritten none | refresh | pass 0 | trace R(|) | settled n1 n2 n3"},
-    {"who drains is told all the same, and nothing is left in the file",
+    {"who drains is sent all the same, and nothing is left in the file",
      "more conditional | go | desired n1* n2 n3 | pass 0 | running n1! n2 n3 | configured n1 n2 n3 | stop | settle | "
      "stopped 1 | fast 0 | configured n1 n2 n3"},
     {"an empty commit is a write",
      "more rules | rewritten turned | reload-list failed | go | pass 10min | commits 0 | unready line 11"},
     {"an API that shows nothing is believed", BLIND("404")},
     {"an API that cannot show it is believed", BLIND("400")},
-    {"who showed nothing is asked again when told to compare",
+    {"who showed nothing is asked again for a comparison",
      "blind 404 | more rules | go | settled n1 n2 n3 | mend | rewritten turned | refresh | pass 0 | unready line 11"},
     {"several defaults are judged by what would be written", "more defaults | rewritten named | go | settled n1 n2 n3"},
     {"and where proxies would inherit otherwise",
      "more defaults | rewritten unnamed | go | "
      "unready (backend x) would inherit from defaults unnamed_defaults_2 instead of"},
-    {"where none can be begun nothing is written but told",
+    {"where none can be begun nothing is written but sent",
      "fault ( 429 | go | desired n1* n2 n3 n4 | pass min | running n1! n2 n3 | transactions 0 | fast 0 | mend | "
      "pass min | configured n1* n2 n3 n4"},
-    {"after a lost answer the file is looked at", "go | fault F x1 applied | " LOST LOOKED_AT("n1* n2 n3")},
+    {"after a lost answer the file is read", "go | fault F x1 applied | " LOST LOOKED_AT("n1* n2 n3")},
     {"a stranger's write came instead",
      "go | fault F x1 | " LOST "edit rules turned | " LOOKED_AT("n1 n2 n3") " | unready " NEITHER},
     {"others have all transactions of the API", "go | fault F x1 applied | fault ( 429 | " LOST LOOKED_AT("n1* n2 n3")},
-    {"what was written after a failed reload is looked at",
+    {"what was written after a failed reload is read",
      "put-back | go | pass 10min | settled n1 n2 n3 | commits 1 | begun 1 | order C("},
     /* Another writer edits the file between our commit and its reload, which fails: the API puts the old file back. */
     {"a conditional stays refused behind a failed reload", "go | edit conditional | " REFUSED_STILL},

@@ -3,7 +3,7 @@
 #include "../servers/scenes.h"
 
 /* "behind": the file is older than what the API says; "newer": the API's version is another; "unloaded": so says the
- * file; "await TEXT": in the log; "elapse 500": without a look at the time; "tick": a reload that is due. */
+ * file; "await TEXT": in the log; "elapse 500": without a reading of the time; "tick": a reload that is due. */
 static bool reload_word(const char *word, char *rest)
 {
     if (str_eq(word, "restart-api"))
@@ -11,7 +11,7 @@ static bool reload_word(const char *word, char *rest)
     else if (str_eq(word, "behind")) {
         w.version++;
         w.file_version--;
-        w.look = NULL; /* nobody can know before the next look */
+        w.look = NULL; /* nobody can know before the next reading */
     } else if (str_eq(word, "newer"))
         w.version++;
     else if (str_eq(word, "unloaded"))
@@ -107,7 +107,7 @@ TEST_EACH(history_that_this_api_does_not_have_keeps_nothing_up, 4)
     assert_settled("n2");
 }
 
-TEST_EACH(dead_transactions_are_looked_for_but_need_not_be_found, 6)
+TEST_EACH(dead_transactions_are_searched_for_but_need_not_be_found, 6)
 {
     static const int statuses[] = {0, 401, 404, 429, 500, 200};
     fault((struct fault){.step = 'L', .status = statuses[_i]});
@@ -121,9 +121,9 @@ TEST_EACH(dead_transactions_are_looked_for_but_need_not_be_found, 6)
     ck_assert_uint_eq(count('L'), 1);
 }
 
-/* A begin that is refused with 500 may have left a transaction that no commit ends. The first look for it may fail (times 1), and
+/* A begin that is refused with 500 may have left a transaction that no commit ends. The first search for it may fail (times 1), and
  * the one after the next commit (times 2), too. */
-TEST_RANGE(what_a_refused_begin_left_is_looked_for_until_it_was, 1, 3)
+TEST_RANGE(what_a_refused_begin_left_is_searched_for_until_it_was, 1, 3)
 {
     world_in_sync();
     fault((struct fault){.step = 'B', .status = 500, .times = 1});

@@ -155,7 +155,7 @@ static const struct found_row found_rows[] = {
     {"# haproxy-k8s-sync: version 4 is loaded by the next one\n", "n2", false, false},
 };
 
-TEST_EACH(what_it_was_told_is_read_back, array_len(found_rows))
+TEST_EACH(what_it_was_sent_is_read_back, array_len(found_rows))
 {
     const struct found_row *row = &found_rows[_i];
     world_make_updates();

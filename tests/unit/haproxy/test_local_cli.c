@@ -25,7 +25,7 @@ static const struct {
     {CLI_ADMIN_CONFIGURED_MAINTENANCE, RUNTIME_READY, false},
 };
 
-TEST_EACH(what_somebody_set_is_a_state, array_len(states))
+TEST_EACH(what_an_operator_set_is_a_state, array_len(states))
 {
     const struct cli_server s = {.name = (char *)"s1", .address = (char *)"127.0.0.1", .admin = states[_i].bits};
     struct runtime_server is;

@@ -23,7 +23,7 @@ static void command_as_before(struct local_helper *file)
     make_driver();
 }
 
-/* Somebody who listens there instead of HAProxy, notes what is said and says that to each. */
+/* A program that listens there instead of HAProxy, notes what is said and says that to each. */
 static pid_t pretend(const char *path, const char *heard, const char *says)
 {
     int fd = unix_socket(path, true);

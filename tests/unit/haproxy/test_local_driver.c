@@ -1,4 +1,4 @@
-/* src/haproxy/local/driver with a HAProxy that runs (2.6 tells the end of no reload, 2.7 and later do). */
+/* src/haproxy/local/driver with a HAProxy that runs (2.6 reports the end of no reload, 2.7 and later do). */
 #include "local_driver.h"
 
 FIXTURE(set_up_driver, tear_down_driver)
@@ -59,7 +59,7 @@ TEST(a_text_is_checked_once)
     cfg_content_unref(two);
 }
 
-TEST(what_haproxy_refuses_is_told_by_line)
+TEST(what_haproxy_refuses_is_reported_by_line)
 {
     struct cfg_content *c = content_of("    nonsense here\n");
     read_it();
@@ -73,7 +73,7 @@ TEST(what_haproxy_refuses_is_told_by_line)
     cfg_content_unref(c);
 }
 
-TEST(a_file_that_somebody_wrote_is_never_overwritten)
+TEST(a_file_that_another_writer_wrote_is_never_overwritten)
 {
     struct cfg_content *c = content_of("    # ours\n");
     char *theirs = mem_printf("%s    # theirs\n", text);
@@ -90,7 +90,7 @@ TEST(a_file_that_somebody_wrote_is_never_overwritten)
     cfg_content_unref(c);
 }
 
-TEST(a_reload_that_haproxy_refuses_is_told)
+TEST(a_reload_that_haproxy_refuses_is_reported)
 {
     read_it();
     int64_t pid = readout.worker_pid;
@@ -131,7 +131,7 @@ TEST_EACH(a_command_that_fails_is_no_command_that_cannot_be_run, array_len(comma
     ck_assert_int_eq(reload.error.kind, commanded[_i].kind);
 }
 
-/* It comes about later than we waited for it: whoever reads next sees that, and asks for no other one. */
+/* It comes about later than we waited for it: the next reading shows that, and asks for no other one. */
 TEST(a_reload_that_was_lost_is_found)
 {
     static const char *const words[] = {"/bin/sh", "-c", "kill -9 $$", NULL};
@@ -191,7 +191,7 @@ TEST(a_master_that_does_not_listen_yet_is_asked_again)
     ck_assert_int_ne(readout.worker_pid, pid);
 }
 
-TEST(a_haproxy_that_is_gone_is_told)
+TEST(a_haproxy_that_is_gone_is_reported)
 {
     read_it();
     end_haproxy();

@@ -66,7 +66,7 @@ TEST(what_an_earlier_daemon_wrote_is_not_loaded)
     for (int i = 0; i < 2; i++) {
         die_and_start();
         ck_assert(is_unloaded());
-        ck_assert(is_unloaded()); /* a second look changes nothing */
+        ck_assert(is_unloaded()); /* a second reading changes nothing */
     }
     ck_assert_int_eq(ask_for_reload(), TRANSACTION_COMMITTED);
     ck_assert_int_eq(reload_ends(), RELOAD_DONE);
@@ -174,7 +174,7 @@ TEST(while_another_daemon_has_the_file)
     ck_assert_int_eq(write_more("    # two\n"), TRANSACTION_COMMITTED);
 }
 
-/* Whoever has it meanwhile waits no more. */
+/* A caller that has it meanwhile waits no more. */
 TEST(a_write_that_gets_the_file_ends_the_wait)
 {
     ck_assert(!is_unloaded());

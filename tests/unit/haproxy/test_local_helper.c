@@ -98,7 +98,7 @@ TEST(test_changed_by_hand_is_not_overwritten)
     ck_assert_uint_eq(left_behind(), 0);
 }
 
-/* The checker itself writes the file: that is after our first look at it. */
+/* The checker itself writes the file: that is after our first reading of it. */
 TEST(test_changed_while_it_is_checked_is_not_overwritten)
 {
     cleanup(mem_free_ptr) char *text = mem_printf("#!/bin/sh\necho '# by hand' >%s\n", config);

@@ -101,7 +101,7 @@ TEST(test_of_another_mode_it_is_the_same_file)
     ck_assert(!is_unloaded());
 }
 
-TEST(test_what_somebody_else_wrote_is_not_ours_to_load)
+TEST(test_what_another_writer_wrote_is_not_ours_to_load)
 {
     start();
     ck_assert_int_eq(write_text("# two\n", NULL, 0), LOCAL_OK);
@@ -151,7 +151,7 @@ TEST(test_what_was_not_replaced_is_still_not_loaded)
     assert_file(lock, wanted);
 }
 
-/* It is told whose it is: that one may be about to load it. */
+/* It is reported whose it is: that one may be about to load it. */
 TEST(test_while_its_writer_lives)
 {
     start();
@@ -167,7 +167,7 @@ TEST(test_while_its_writer_lives)
     ck_assert_int_eq(seen.answer.pid, 0);
 }
 
-/* Whoever comes next would lock another file. */
+/* The next program would lock another file. */
 TEST(test_lock_that_was_removed_is_taken_anew)
 {
     cleanup(mem_free_ptr) char *lock = in_folder(".haproxy.cfg.lock");

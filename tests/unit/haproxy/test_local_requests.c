@@ -187,7 +187,7 @@ TEST(test_sockets_that_do_not_answer)
     ck_assert_int_eq(wait_for(local_command(helper, LOCAL_SOCKET_MASTER, "x", on_answer, NULL)), LOCAL_FAILED);
 }
 
-TEST(test_that_ends_is_told)
+TEST(test_that_ends_is_reported)
 {
     start();
     struct local_request *cancelled = local_read_config(helper, on_answer, NULL);
@@ -308,6 +308,6 @@ TEST(test_leaves_nothing_when_the_daemon_goes)
     cleanup(buf_fini) struct buf pid = {0}, stat = {0};
     ck_assert_int_eq(buf_read_file(&pid, started), 0);
     cleanup(mem_free_ptr) char *path = mem_printf("/proc/%.*s/stat", (int)pid.len - 1, pid.data);
-    /* Gone, or a zombie until init has looked. */
+    /* Gone, or a zombie until init has reaped it. */
     ck_assert(buf_read_file(&stat, path) != 0 || strstr(stat.data, ") Z ") != NULL);
 }

@@ -92,7 +92,7 @@ static void use_fini(void)
     free(use.front);
 }
 
-/* s1 is removed while somebody is served by it. */
+/* s1 is removed while a client is served by it. */
 static void remove_s1_in_use(void)
 {
     use.text = mem_printf(
@@ -139,9 +139,9 @@ static bool any_line(const void *arg, const struct backend_server *line)
     return line != NULL;
 }
 
-/* What an earlier daemon took out of the file is no drift that a reload has to end; a server without a line that somebody
+/* What an earlier daemon took out of the file is no drift that a reload has to end; a server without a line that a client
  * may come to is. */
-TEST(a_server_that_is_used_goes_whoever_took_it_out)
+TEST(a_server_that_is_used_goes_whichever_daemon_took_it_out)
 {
     remove_s1_in_use();
     start_again();
@@ -220,7 +220,7 @@ TEST(what_was_not_loaded_is_loaded_first)
     ck_assert_ptr_nonnull(last.reload_id);
 }
 
-/* What it would tell HAProxy of that change, to that file; or why it would not. */
+/* What it would send HAProxy for that change, to that file; or why it would not. */
 static void assert_told(struct cfg_content *to, const struct change *change, const char *expected)
 {
     cleanup(changes_fini) struct changes list = {0};
@@ -239,7 +239,7 @@ static void assert_foreseen(int weight, const char *name, const char *expected)
     assert_told(readout.file, &change, expected);
 }
 
-TEST(what_it_would_tell_has_no_secrets)
+TEST(what_it_would_send_has_no_secrets)
 {
     const struct backend_server token = {
         .name = (char *)"token", .address = (char *)"127.0.0.9", .port = 9, .weight = 1, .maintenance = true};
@@ -250,7 +250,7 @@ TEST(what_it_would_tell_has_no_secrets)
     cfg_content_unref(c);
 }
 
-TEST(what_a_write_would_tell_is_known_before)
+TEST(what_a_write_would_send_is_known_before)
 {
     read_it();
     int64_t version = readout.version;
@@ -393,7 +393,7 @@ TEST(what_haproxy_does_not_run_is_not_verified)
     ck_assert_msg(strstr(last.why.message, "not at 127.0.0.9:1") != NULL, "%s", last.why.message);
 }
 
-/* Somebody put its line into maintenance, and HAProxy has not loaded that: no failure of what changes its weight alone. */
+/* An operator put its line into maintenance, and HAProxy has not loaded that: no failure of what changes its weight alone. */
 TEST(what_an_update_does_not_set_fails_it_not)
 {
     cleanup(mem_free_ptr) char *edited = mem_printf("%.*s disabled\n", (int)strlen(text) - 1, text);

@@ -342,7 +342,7 @@ TEST_EACH(what_a_killed_run_changed_is_to_be_loaded, 3)
     ck_assert_uint_eq(last.news.deleted, 3);
 }
 
-TEST(what_was_changed_by_hand_to_what_is_wanted_is_to_be_loaded)
+TEST(what_was_changed_by_hand_to_what_is_desired_is_to_be_loaded)
 {
     want(STORAGE_GENERAL, "one", "1");
     loaded();
@@ -365,7 +365,7 @@ TEST(each_byte_is_compared)
     must(STORAGE_CHECK);
     ck_assert_uint_eq(last.news.differing, 1);
     ck_assert_str_eq(last.differs, "files/one");
-    assert_at(general, "one", "12346"); /* it only looks */
+    assert_at(general, "one", "12346"); /* it only reads */
     cleanup(mem_free_ptr) char *path = path_of(maps, "a.map");
     ck_assert_int_eq(unlink(path), 0);
     must(STORAGE_CHECK);

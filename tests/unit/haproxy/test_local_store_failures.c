@@ -1,4 +1,4 @@
-/* src/haproxy/local/driver_store where files cannot be put, read or deleted, and where somebody else has his hand in it. */
+/* src/haproxy/local/driver_store where files cannot be put, read or deleted, and where another writer changes them. */
 #include "local_store.h"
 
 FIXTURE(set_up_store, tear_down_store)
@@ -128,7 +128,7 @@ TEST(two_daemons_do_not_write_at_once)
     local_helper_attach(first, base, NULL);
     ck_assert_int_eq(lock_by(first), LOCAL_OK);
     begin();
-    must(STORAGE_ADD); /* it only looks */
+    must(STORAGE_ADD); /* it only reads */
     must(STORAGE_END);
     want(STORAGE_GENERAL, "two", "2");
     must_fail(STORAGE_ADD, "another daemon (pid ");
@@ -162,7 +162,7 @@ TEST_EACH(what_another_daemon_put_there_before_us_is_known, 2)
     assert_at(general, "two", NULL);
 }
 
-TEST(a_helper_that_is_gone_is_told)
+TEST(a_helper_that_is_gone_is_reported)
 {
     want(STORAGE_GENERAL, "one", "1");
     must(STORAGE_ADD);
@@ -172,7 +172,7 @@ TEST(a_helper_that_is_gone_is_told)
     must_fail(STORAGE_END, "the helper process is gone");
 }
 
-/* Whoever writes to the list names no file outside of the folders, and makes nothing ours that was not. */
+/* A writer of the list names no file outside of the folders, and makes nothing ours that was not. */
 TEST(a_list_of_another_one_does_no_harm)
 {
     put_at(general, "x", "x");

@@ -13,7 +13,7 @@
 #define LISTS "show acl\n"
 #define HEAD "# id (file) description\n"
 
-/* What HAProxy was told, and what it says to a line that begins so; else it is silent, as after most commands. */
+/* What HAProxy was sent, and what it says to a line that begins so; else it is silent, as after most commands. */
 static struct {
     char told[1 << 20];
     size_t len;
@@ -84,7 +84,7 @@ static void tear_down_run(void)
     tear_down_store();
 }
 
-/* What it was told since the last time. */
+/* What it was sent since the last time. */
 static void assert_told(const char *format, ...)
 {
     va_list ap;
@@ -125,7 +125,7 @@ static void change_to(enum storage_kind kind, const char *name, const char *byte
     forget_told();
 }
 
-/* hosts.map runs with "a 1", and is to have "a 2"; HAProxy does as it is told. */
+/* hosts.map runs with "a 1", and is to have "a 2"; HAProxy does what it is sent. */
 static char *a_map_that_changes(void)
 {
     char *path = path_of(maps, "hosts.map");
@@ -165,14 +165,14 @@ TEST(a_map)
     assert_runs(1);
     assert_told("show map\nshow acl\nprepare map %s\nadd map @7 %s <<\na 2\n\ncommit map @7 %s\nshow map %s\n", path,
                 path, path, path);
-    assert_runs(0); /* nothing is left to be told */
+    assert_runs(0); /* nothing is left to be sent */
     assert_told("");
     must(STORAGE_END);
     assert_list("maps hosts.map %s put\n", hash_of("a 2\n"));
 }
 
 /* What runs by now is what it goes back to. */
-TEST(what_was_told_is_good)
+TEST(what_was_sent_is_good)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
     assert_runs(1);
@@ -518,7 +518,7 @@ TEST(without_a_socket)
     assert_told("");
 }
 
-/* An earlier run did not come to its end: what HAProxy has is not known, and is told. */
+/* An earlier run did not come to its end: what HAProxy has is not known, and is sent again. */
 TEST(of_an_earlier_run)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();
@@ -530,7 +530,7 @@ TEST(of_an_earlier_run)
     assert_list("maps hosts.map %s put\n", hash_of("a 2\n"));
 }
 
-/* The daemon ends, or asks for something else: what is under way is told to nobody, and the next one begins anew. */
+/* The daemon ends, or asks for something else: what is under way is reported to nobody, and the next one begins anew. */
 TEST(cancelled_on_the_way)
 {
     cleanup(mem_free_ptr) char *path = a_map_that_changes();

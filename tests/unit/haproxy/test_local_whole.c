@@ -1,4 +1,4 @@
-/* src/haproxy/local/driver: a whole configuration that is told to the HAProxy that runs, with a socket that does what it
+/* src/haproxy/local/driver: a whole configuration that is sent to the HAProxy that runs, with a socket that does what it
  * says, and with one that does not. */
 #include "local_driver.h"
 
@@ -37,9 +37,9 @@ static void tear_down_whole(void)
 
 FIXTURE(set_up_whole, tear_down_whole)
 
-static bool files_change; /* beside it, with the next one that is told */
+static bool files_change; /* beside it, with the next one that is sent */
 
-/* Writes it and tells HAProxy how it differs from what is there. */
+/* Writes it and sends HAProxy how it differs from what is there. */
 static enum transaction_result tell(const char *to, bool plain)
 {
     struct cfg_difference d;
@@ -66,7 +66,7 @@ static void assert_loads(const char *why, bool shows_end)
 }
 
 /* Who runs is who ran before, and the file is byte for byte what was given. */
-TEST(what_was_told_runs)
+TEST(what_was_sent_runs)
 {
     int64_t pid = readout.worker_pid;
     cleanup(mem_free_ptr) char *changed =
@@ -129,7 +129,7 @@ TEST(who_came_too_early_goes_again)
 }
 
 /* Numbers have no say in another one's file. */
-TEST(what_somebody_wrote_meanwhile_is_not_told)
+TEST(what_another_writer_wrote_meanwhile_is_not_sent)
 {
     cleanup(mem_free_ptr) char *theirs = mem_printf("%s    # theirs\n", two);
     cleanup(mem_free_ptr) char *changed = with("127.0.0.1:1 weight 9", S2);
@@ -217,7 +217,7 @@ TEST(who_was_taken_goes_where_nothing_is_written)
     ck_assert_uint_eq(checks(), 0);
     ck_assert(!haproxy_has("n1") && haproxy_has("s2"));
     read_it();
-    ck_assert(readout.unloaded); /* whoever wrote it may have loaded it, with n1, before n1 went */
+    ck_assert(readout.unloaded); /* its writer may have loaded it, with n1, before n1 went */
     read_it();
     ck_assert(readout.unloaded);
 }
@@ -245,7 +245,7 @@ static void pass_on(const char *question, size_t len, int to)
     close(real);
 }
 
-/* What it is told is something else by then, which HAProxy has no objections to. */
+/* What it is sent is something else by then, which HAProxy has no objections to. */
 static void tell_something_else(char *question)
 {
     static const char nothing[] = "clear counters";
@@ -381,7 +381,7 @@ static void load_one(const char *more)
     driver->ops->write(driver, last.version, false, true);
     await_told();
     (void)reload_ends();
-    for (read_it(); !readout.loaded; read_it()) /* the note of that is behind the end that was told */
+    for (read_it(); !readout.loaded; read_it()) /* the note of that is behind the end that was reported */
         usleep(POLL_US);
 }
 

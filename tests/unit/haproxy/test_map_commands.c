@@ -46,7 +46,7 @@ TEST_EACH(how_it_is_looked_up, array_len(uses))
 #define FIVE "a 1\nb 2\nc 3\nd 4\ne 5\n"
 
 static const struct {
-    const char *now, *next, *commands; /* NULL: all of it is told */
+    const char *now, *next, *commands; /* NULL: all of it is sent */
 } changes[] = {
     {FIVE, "a 1\nb 2\nc 3\nd 4\ne 6\n", "set map /m e 6\n"},
     {FIVE, FIVE "f 6\n", "add map /m f 6\n"},

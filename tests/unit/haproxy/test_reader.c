@@ -612,7 +612,7 @@ TEST(no_answer_ends_the_reading)
     check_all();
 }
 
-TEST(who_may_not_read_is_told)
+TEST(who_may_not_read_is_reported)
 {
     static const int statuses[] = {401, 403, 503};
     for (size_t i = 0; i < array_len(statuses); i++) {
@@ -623,7 +623,7 @@ TEST(who_may_not_read_is_told)
     }
 }
 
-TEST(an_older_file_tells_no_order)
+TEST(an_older_file_shows_no_order)
 {
     begin(2, 3);
     w.old_file = true;
@@ -649,7 +649,7 @@ TEST(a_change_during_the_configuration_begins_it_again)
     ck_assert(!w.to.outdated);
 }
 
-/* The list is made, then somebody writes, then it gets its version: that of the file shows that it is older. */
+/* The list is made, then another writer writes, then it gets its version: that of the file shows that it is older. */
 TEST(an_answer_that_is_older_than_its_version_is_not_taken)
 {
     begin(2, 1);
@@ -766,7 +766,7 @@ static void keep_all(void)
     }
 }
 
-/* Two looks at another file. */
+/* Two readings of another file. */
 static void look_and_keep(void)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -885,7 +885,7 @@ TEST(what_the_api_takes_in_later_is_read)
     ck_assert_uint_eq(w.to.found[1].backend.servers[0].weight, weight + 1);
 }
 
-TEST(a_broken_file_is_told_each_time)
+TEST(a_broken_file_is_reported_each_time)
 {
     begin(0, 0);
     w.broken_file = true;

@@ -10,7 +10,7 @@
 #define UNLOADED "# haproxy-k8s-sync: version %lld is loaded by the next one\n"
 #define MAY_RUN "# haproxy-k8s-sync: it need not if HAProxy has in version %lld: "
 
-/* HAProxy is told of one server beside the write. */
+/* HAProxy is sent one server beside the write. */
 #define TOLD "SetServerAddr be n1 10.0.0.2 80"
 static struct changes told;
 
@@ -129,7 +129,7 @@ static const struct row rows[] = {
     {WRITES, "201 harm lost", "WR", TRANSACTION_UNKNOWN, ERROR_RETRY, "could not be restored", 8},
     {WRITES, "500v8", "W", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 7},
 
-    /* HAProxy is told, and read back */
+    /* HAProxy is sent commands, and read back */
     {TELLS, "201 =10.0.0.2", "WB", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 8},
     {TELLS, "201 =10.0.0.1 =10.0.0.1 =10.0.0.2", "WBBB", TRANSACTION_COMMITTED, ERROR_NONE, NULL, 8},
     {TELLS, "201 =10.0.0.1 =10.0.0.1 =10.0.0.1 =10.0.0.1 =10.0.0.1 =10.0.0.1", "WBBBBBB", TRANSACTION_COMMITTED,
@@ -150,7 +150,7 @@ static const struct row rows[] = {
     {TELLS, "500v9", "W", TRANSACTION_UNAVAILABLE, ERROR_RETRY, "HTTP 500", 7},
     {TELLS, "409", "W", TRANSACTION_CONFLICT, ERROR_CONFLICT, "HTTP 409", 7},
     {TELLS, "lost", "W", TRANSACTION_UNKNOWN, ERROR_RETRY, "lost", 7},
-    /* what goes back is to be loaded: HAProxy was told otherwise */
+    /* what goes back is to be loaded: HAProxy was sent otherwise */
     {TELLS, "201 harm 201", "WR", TRANSACTION_HARMFUL, ERROR_INVALID, "line 3 would be lost", 9},
 };
 
@@ -202,8 +202,8 @@ TEST_EACH(every_ending_of_a_replacement, array_len(rows))
     changes_fini(&told);
 }
 
-/* Those that it need not be told are named, for whoever finds the file before they were read back. */
-TEST(what_it_was_told_stands_in_the_file)
+/* Those that it need not be sent are named, for the program that finds the file before they were read back. */
+TEST(what_it_was_sent_stands_in_the_file)
 {
     cleanup(replacement_fini) struct replacement r;
     cleanup(changes_fini) struct changes found = {0};

@@ -136,8 +136,8 @@ static const struct row rows[] = {
     /* written, and HAProxy shows it */
     {"200 =ready,10.0.0.2,80", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
     {"200 =ready,10.0.0.2,80,100", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
-    {"200 =ready,10.0.0.2,80,7", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL}, /* somebody's weight */
-    {"200 =drain,10.0.0.2,80", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},   /* somebody's, or ours: it drains */
+    {"200 =ready,10.0.0.2,80,7", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL}, /* another writer's weight */
+    {"200 =drain,10.0.0.2,80", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},   /* ours or another writer's */
     {"200 =maint,10.0.0.2,80", "WR", MOVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
     {"200 =maint,10.0.0.2,80", "WR", LEAVES, UPDATE_WRITTEN, ERROR_NONE, NULL},
     {"200 =ready,10.0.0.2,80", "WR", RETURNS, UPDATE_WRITTEN, ERROR_NONE, NULL},
@@ -264,7 +264,7 @@ TEST_EACH(the_address_alone, 3)
     ck_assert_msg(l.result == ways[_i].result, "%s", l.error.message);
     ck_assert_msg(!change.server.maintenance, "the caller's is left alone");
 
-    /* a line that stays live for now may be in maint: it was told so before */
+    /* a line that stays live for now may be in maint: it was sent so before */
     if (_i == 0) {
         change = shape_of(LEAVES);
         ck_assert_int_eq(runtime_update_start(&l, 7, "b/e", &change.server, change.fields, true, &x, &err), 0);

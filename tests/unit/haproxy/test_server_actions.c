@@ -1,4 +1,4 @@
-/* src/haproxy/dataplane/server_actions: changes as a Data Plane API tells them to HAProxy, and back. */
+/* src/haproxy/dataplane/server_actions: changes as a Data Plane API sends them to HAProxy, and back. */
 #include "haproxy/dataplane/server_actions.h"
 
 #include "base/shared_text.h"

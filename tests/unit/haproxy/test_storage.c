@@ -24,7 +24,7 @@ static struct {
     bool html;
     bool alone;       /* haproxy.cfg stays */
     int tells;        /* with this status */
-    bool lies;        /* HAProxy is not told in truth */
+    bool lies;        /* HAProxy is not sent it in truth */
     bool appends;     /* the first block of it alone, behind what there is */
     char *shown[256]; /* what HAProxy has of a.map, as JSON: key and value */
     size_t shown_count;
@@ -111,7 +111,7 @@ static void names_of(const char *kind, struct buf *ret)
     buf_add(ret, "]");
 }
 
-/* As the API tells HAProxy, without blanks in front of a value. Few are appended, and so are all that an API appends. */
+/* As the API sends it to HAProxy, without blanks in front of a value. Few are appended, and so are all that an API appends. */
 static void tell(const char *json)
 {
     size_t block = 8192, bytes = 0;
@@ -236,7 +236,7 @@ static void want_only(enum storage_kind kind, const char *name, const char *byte
     want(kind, name, bytes);
 }
 
-/* HAProxy runs all that is wanted. */
+/* HAProxy runs all that is desired. */
 static void loaded(void)
 {
     runs(STORAGE_ADD);
@@ -430,7 +430,7 @@ static void change_map(const char *text, const char *page)
     ck_assert(w.s.machine.news.changed);
 }
 
-TEST(a_map_is_told_and_read_back)
+TEST(a_map_is_sent_and_read_back)
 {
     begin_to_run();
     change_map(longer("a 1\nc 3\n"), "x");
@@ -449,8 +449,8 @@ TEST(a_map_is_told_and_read_back)
     ck_assert(!w.s.machine.news.changed);
 }
 
-/* What it begins with in the next run is what was told in this one. */
-TEST(what_was_told_is_what_goes_back)
+/* What it begins with in the next run is what was sent in this one. */
+TEST(what_was_sent_is_what_goes_back)
 {
     begin_to_run();
     change_map(longer("c 3\n"), "x");
@@ -560,7 +560,7 @@ TEST(what_may_have_been_written_goes_back)
     w.lost = NULL;
     ck_assert_str_eq(runs(STORAGE_BACK), "PUT maps/a.map, PUT general/haproxy-k8s-sync.files");
     ck_assert_str_eq(at("maps/a.map"), "a 1\n");
-    /* and where the files are looked at again in between */
+    /* and where the files are read again in between */
     w.lost = "maps/a.map?";
     run(STORAGE_ADD, TRANSACTION_UNAVAILABLE);
     w.lost = NULL;

@@ -43,7 +43,7 @@ TEST(what_a_configuration_did_not_ask_for_is_forgotten)
     ck_assert(!storage_known_find(known, "bb", &place));
 }
 
-/* A certificate by its bytes, whatever its name; one that is bad is looked at each time, and others are not known by it. */
+/* A certificate by its bytes, whatever its name; one that is bad is read each time, and others are not known by it. */
 TEST(certificates_of_files)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256"), *ed = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
@@ -58,7 +58,7 @@ TEST(certificates_of_files)
             storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "e.pem", ed_both, strlen(ed_both), &flaw), 0);
         ck_assert_int_eq(
             storage_files_add_known(&files, known, STORAGE_CERTIFICATE, "b.pem", cert, strlen(cert), &flaw), -1);
-        /* As a general file the same bytes are nothing to look at, and go where those go. */
+        /* As a general file the same bytes are nothing to read, and go where those go. */
         ck_assert_int_eq(storage_files_add_known(&files, known, STORAGE_GENERAL, "g", both, strlen(both), &flaw), 0);
         ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_CERTIFICATE, "a.pem"));
         ck_assert_ptr_nonnull(storage_files_find(&files, STORAGE_GENERAL, "e.pem"));

@@ -1,4 +1,4 @@
-/* src/haproxy/dataplane/storage_run: every ending of a certificate that HAProxy is told of (maps: test_storage.c). */
+/* src/haproxy/dataplane/storage_run: every ending of a certificate that HAProxy is sent (maps: test_storage.c). */
 #include "haproxy/dataplane/storage_run.h"
 #include "haproxy/storage_files.h"
 #include "net/pem.h"
@@ -24,7 +24,7 @@ static void teardown(void)
     free(pem);
 }
 
-/* F where it is stored, L whether it runs, T told, R read back. */
+/* F where it is stored, L whether it runs, T sent, R read back. */
 static char letter_of_run(const struct storage_action *x)
 {
     static const char stored[] = "/storage/ssl_certificates/a_b.pem";

@@ -195,10 +195,10 @@ TEST(a_commit_is_known_by_its_version_or_its_body)
     }
 }
 
-/* begin, look, delete: P is the look. */
+/* begin, preview, delete: P is the preview. */
 static const struct {
     int begin, look, remove; /* 0: not asked */
-    int64_t version;         /* of the answer to the look */
+    int64_t version;         /* of the answer to the preview */
     const char *problem;
     enum transaction_result result;
     const char *text;
@@ -216,7 +216,7 @@ static const struct {
     {409, 0, 0, 7, NULL, TRANSACTION_CONFLICT, "HTTP 409"},
 };
 
-TEST_EACH(what_it_would_write_is_looked_at_and_never_committed, array_len(previews))
+TEST_EACH(what_it_would_write_is_read_and_never_committed, array_len(previews))
 {
     struct reply r;
     char word[16];

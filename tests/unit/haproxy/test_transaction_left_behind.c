@@ -52,7 +52,7 @@ static const struct {
     {"write /a place/haproxy.cfg.aaaa-bbbb3141: no space left on device", true},
     {"aaaa-bbbb: write /tmp/haproxy/haproxy.cfg.aaaa-bbbb3141: no space left on device", true},
     {"cannot write haproxy.cfg.aaaa-bbbb", true},
-    {"transaction aaaa-bbbb of somebody else is in the way", false},
+    {"transaction aaaa-bbbb of another writer is in the way", false},
     {"aaaa-bbbb: no space left on device", false},
     {"open /tmp/haproxy/haproxy.cfg.aaaa-bbbbcc: no space left on device", false},
     {"open /tmp/haproxy.aaaa-bbbb/haproxy.cfg: no space left on device", false},
@@ -94,7 +94,7 @@ TEST(what_a_refused_write_leaves_is_deleted_by_the_next_clean_up)
     ck_assert_ptr_null(t.noted);
 }
 
-TEST_EACH(a_stop_while_that_is_looked_for, 3)
+TEST_EACH(a_stop_while_that_is_searched_for, 3)
 {
     static const struct {
         const char *script, *trace;
@@ -169,7 +169,7 @@ TEST(ours_that_stayed_behind_are_deleted_at_the_next_429)
     ck_assert_uint_eq(t.held_count, 0);
 }
 
-/* The same one is both: left behind by us, and outdated by somebody's commit since. */
+/* The same one is both: left behind by us, and outdated by another writer's commit since. */
 TEST(what_is_dead_twice_is_deleted_once)
 {
     static const char list[] = "[{\"id\":\"T1\",\"status\":\"outdated\"}]";

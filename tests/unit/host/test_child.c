@@ -13,7 +13,7 @@
 #include "../folder.h"
 
 static struct event_base *base;
-/* Each case of how it ends runs both ways: told by a pidfd, and asked for. */
+/* Each case of how it ends runs both ways: reported by a pidfd, and asked for. */
 static bool without_pidfd;
 
 #define TEST_BOTH(name)              \
@@ -236,7 +236,7 @@ TEST_BOTH(a_program_that_leaves_its_group_is_killed_too)
     none_is_left();
 }
 
-/* Its answer is whole when it ends, whoever still holds the pipe. */
+/* Its answer is whole when it ends, whichever process still holds the pipe. */
 TEST_BOTH(what_it_leaves_running_is_not_waited_for)
 {
     run("sleep 1000 & echo $!", &usual);

@@ -198,7 +198,7 @@ static long connect_to(int family, const void *address, socklen_t len)
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    /* Whether somebody listens is not the question. */
+    /* Whether a program listens is not the question. */
     return connect(fd, address, len) == 0 || errno == ECONNREFUSED || errno == EADDRNOTAVAIL || errno == ENOENT ? 0
                                                                                                                 : -1;
 }
@@ -240,7 +240,7 @@ static long do_listen(void)
 
 ATTEMPT(listen, EPERM, do_listen())
 
-/* As host/systemd does: its socket is older than the filter, whoever listens at the address may be younger. */
+/* As host/systemd does: its socket is older than the filter, the program that listens at the address may be younger. */
 static struct sockaddr_un supervisor = {.sun_family = AF_UNIX};
 static int listener = -1, teller = -1;
 

@@ -95,7 +95,7 @@ TEST(nobody_wants_to_know)
     ck_assert_uint_eq(times_logged("\n"), 0);
 }
 
-TEST(a_state_is_told_once)
+TEST(a_state_is_sent_once)
 {
     start(NULL);
     ck_assert_str_eq(told(), "");
@@ -221,7 +221,7 @@ TEST(the_watchdog_of_our_own_pid)
 
 /* ---- a supervisor that does not take it */
 
-TEST(what_did_not_get_through_is_told_later)
+TEST(what_did_not_get_through_is_sent_later)
 {
     start("30000000");
     go_away();

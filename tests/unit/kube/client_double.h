@@ -53,6 +53,11 @@ void http_cancel(struct http_request *q)
     api.cancelled += q != NULL;
 }
 
+char *http_response_name(const struct http_response *r)
+{
+    return mem_printf("%s https://api%s", api.method, api.path);
+}
+
 int64_t http_response_retry_after_ms(const struct http_response *r)
 {
     return api.retry_after_ms;

@@ -1,4 +1,4 @@
-/* An informer over real sockets: a scripted API server in this process, byte for byte what the wire may bring; what the informer told
+/* An informer over real sockets: a scripted API server in this process, byte for byte what the wire may bring; what the informer reported
  * while it talked to it; and texts that say what Kubernetes does. */
 #pragma once
 
@@ -137,7 +137,7 @@ static inline void push_end(void)
     evbuffer_add_printf(bufferevent_get_output(peer.last), "0\r\n\r\n");
 }
 
-/* ---- the informer and what it told ---- */
+/* ---- the informer and what it reported ---- */
 
 static struct event_base *base;
 static struct http *http;
@@ -258,7 +258,7 @@ static inline void start(const struct step *steps, size_t count, const struct wa
             struct timeval tick = {.tv_usec = 20000};                                                               \
             event_base_loopexit(base, &tick);                                                                       \
             event_base_loop(base, EVLOOP_ONCE);                                                                     \
-            ck_assert_msg(clock_mono_ms() < deadline, "waited 20 s for %s; told:\n%s", #condition, buf_str(&told)); \
+            ck_assert_msg(clock_mono_ms() < deadline, "waited 20 s for %s; seen:\n%s", #condition, buf_str(&told)); \
         }                                                                                                           \
     } while (0)
 

@@ -1,4 +1,4 @@
-/* What a credential plugin is told and what is made of its answers. */
+/* What a credential plugin is given and what is made of its answers. */
 #include "kube/exec_plugin.h"
 
 #include "settings/kubeconfig/kubeconfig.h"

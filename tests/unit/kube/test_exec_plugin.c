@@ -221,7 +221,7 @@ FIXTURE(set_up, tear_down)
 
 /* ---- the usual way ---- */
 
-TEST(it_is_run_when_somebody_asks)
+TEST(it_is_run_when_credentials_are_asked_for)
 {
     answer_with("\"token\":\"one\"");
     turn();

@@ -50,7 +50,7 @@ TEST(pages_where_streaming_lists_are_refused)
     ck_assert_uint_eq(peer.opened, 1);
 }
 
-/* The watch is told that its version is too old, and lists again without the pause that keeps two lists apart. */
+/* The watch gets the answer that its version is too old, and lists again without the pause that keeps two lists apart. */
 static void expire(void)
 {
     push(ERROR("410", "Expired"));
@@ -259,7 +259,7 @@ TEST(stop_leaves_nothing_behind)
     UNTIL(status().synced);
     ck_assert_uint_eq(cache_count(cache), 2);
     informer_stop(informer);
-    ck_assert(status().stale); /* nobody looks any more */
+    ck_assert(status().stale); /* nobody reads any more */
     UNTIL(peer.last == NULL);
 }
 

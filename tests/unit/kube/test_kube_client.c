@@ -160,7 +160,7 @@ TEST(a_proxy_is_used_where_one_is_given)
     kube_client_free(c);
 }
 
-/* The same size and time, written in place: only a 401 tells. */
+/* The same size and time, written in place: only a 401 shows it. */
 TEST(a_refused_token_is_read_again_whatever_its_file_looks_like)
 {
     access_to.token_path = replace_file("token", "first");
@@ -192,7 +192,7 @@ TEST(an_unreadable_token_keeps_the_old_one)
     ck_assert_str_eq(authorization, "Bearer n3w");
     ck_assert_uint_eq(times_logged("s3cret"), 0);
     ck_assert_uint_eq(times_logged("n3w"), 0);
-    unlink(access_to.token_path); /* trouble that comes back is told at once */
+    unlink(access_to.token_path); /* trouble that comes back is logged at once */
     ask(c);
     ck_assert_uint_eq(times_logged("cannot read the Kubernetes token; keeping the last one"), 2);
     kube_client_free(c);

@@ -264,7 +264,7 @@ TEST(a_list_at_once_needs_news_since_the_last_one)
     ck_assert_int_eq(w.state, WATCH_WAITING);
 }
 
-TEST(denied_is_told_and_ends_with_the_next_good_answer)
+TEST(denied_is_reported_and_ends_with_the_next_good_answer)
 {
     static const int denials[] = {403, 404};
     for (size_t i = 0; i < array_len(denials); i++) {

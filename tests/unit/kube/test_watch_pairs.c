@@ -99,7 +99,7 @@ enum cell {
     KILLS,  /* the same, and it has to be cancelled */
 };
 
-/* A pair is looked at from each of these. */
+/* A pair is checked from each of these. */
 static const struct place {
     enum watch_state state;
     enum from from;

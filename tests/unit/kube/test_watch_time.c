@@ -239,7 +239,7 @@ TEST(a_page_that_stalls_or_trickles_is_given_up)
     ck_assert_int_eq(w.state, WATCH_WAITING);
 }
 
-/* What watches do not tell is listed: after so many of them in a row, with one that tells something before (1) or not. */
+/* What watches do not report is listed: after so many of them in a row, with one that reports something before (1) or not. */
 TEST_EACH(watches_that_end_at_once_become_a_list, 2)
 {
     go_to(AT_FRESH_WATCH);

@@ -1,5 +1,5 @@
 /*
- * A Node and a Service in which everything has a value, and their twins in which one thing is another: what is kept must tell
+ * A Node and a Service in which everything has a value, and their twins in which one thing is another: what is kept must distinguish
  * them all apart.
  */
 #pragma once

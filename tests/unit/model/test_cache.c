@@ -208,7 +208,7 @@ static void expect_nodes(const struct cache *c, const char *want)
     buf_fini(&have.text);
 }
 
-TEST(looking_goes_by_name)
+TEST(a_search_goes_by_name)
 {
     struct cache *c = cache_new(&node_record);
     expect_nodes(c, "");
@@ -362,7 +362,7 @@ static void check_notes(struct buf *notes, const char *says)
     buf_clear(notes);
 }
 
-TEST(who_follows_is_told_what_readers_see)
+TEST(who_follows_gets_what_readers_see)
 {
     struct cache *c = cache_new(&node_record);
     cleanup(buf_fini) struct buf notes = {0};

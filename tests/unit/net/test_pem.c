@@ -214,7 +214,7 @@ TEST(when_they_end)
     ck_assert(pem_not_after_s("", true) == INT64_MAX);
 }
 
-/* As HAProxy and `openssl x509 -fingerprint` tell it, without colons. */
+/* As HAProxy and `openssl x509 -fingerprint` print it, without colons. */
 TEST(which_they_are)
 {
     cleanup(mem_free_ptr) char *issuer = certs_cert_pem(other);

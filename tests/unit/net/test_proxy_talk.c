@@ -101,7 +101,7 @@ static const struct {
     {"Srcc", PROXY_UNWANTED, PROXY_TALK_HTTP},
     {"rScc", PROXY_UNWANTED, PROXY_TALK_TLS},
     {"rS--", PROXY_UNWANTED, PROXY_TALK_TLS},
-    {"rrrr", PROXY_UNWANTED, PROXY_TALKS}, /* whoever wants a header does not say "bad request" without */
+    {"rrrr", PROXY_UNWANTED, PROXY_TALKS}, /* a server that requires a header does not say "bad request" without */
     {"SrSr", PROXY_EITHER, PROXY_TALK_HTTP},
     {"rSrS", PROXY_EITHER, PROXY_TALK_TLS},
 };
@@ -123,7 +123,7 @@ TEST_EACH(answers_together, array_len(rows))
     ck_assert_msg(proxy_talk_language(&r) == rows[_i].language, "%s", rows[_i].replies);
 }
 
-TEST(told_in_words)
+TEST(reported_in_words)
 {
     static const struct {
         const char *replies, *text;

@@ -46,7 +46,7 @@ static struct spiffe *client;
 static unsigned news;
 static char path[64];
 
-/* The agent: what it answers each stream with; it sends more when told. */
+/* The agent: what it answers each stream with; it sends more when asked. */
 static struct {
     struct evconnlistener *listener;
     struct bufferevent *stream; /* the last one */

@@ -311,7 +311,7 @@ TEST(each_alone_and_all_together)
     ck_assert(!refresh());
 }
 
-/* Taken back before anybody used it. */
+/* Taken back before it was used. */
 TEST(a_broken_file_that_is_put_back)
 {
     load();
@@ -354,7 +354,7 @@ TEST(a_secret_mount_swaps_its_symlink)
 }
 
 /* A file that was written just now may be written again within the same tick of the clock, and look the same. */
-TEST(a_fresh_file_is_not_trusted_by_its_looks)
+TEST(a_fresh_file_is_not_trusted_by_its_time_and_size)
 {
     load();
     time_t now = time(NULL);
@@ -366,7 +366,7 @@ TEST(a_fresh_file_is_not_trusted_by_its_looks)
     assert_in_use(b, cert, key_pem);
 }
 
-/* What makes a look before each request cheap: nothing is read while it looks as it did, be it in use or refused. */
+/* What makes a check before each request cheap: nothing is read while its time and size are as before, be it in use or refused. */
 TEST(a_file_that_looks_the_same_is_not_read_again)
 {
     const time_t when = 2000000;
@@ -408,7 +408,7 @@ TEST(a_pair_that_is_handed_in)
     assert_in_use(ca, cert, key_pem);
     ck_assert_int_eq(tls_files_set_pair(files, other_cert, other_key_pem, &flaw), 0);
     assert_in_use(ca, other_cert, other_key_pem);
-    put(CERT, "nonsense"); /* its files are not looked at any more */
+    put(CERT, "nonsense"); /* its files are not read any more */
     ck_assert(!refresh());
     put(CA, other_ca);
     ck_assert(refresh());
@@ -456,7 +456,7 @@ TEST(when_certificates_end)
     assert_ends_in(tls_files_client_not_after_s(files), 20L * 365 * 86400);
 }
 
-TEST(an_expired_certificate_is_used_and_told_once)
+TEST(an_expired_certificate_is_used_and_logged_once)
 {
     cleanup(mem_free_ptr) char *old = certs_cert_pem_for(key, -5000), *old_ca = certs_cert_pem_for(key, -9000);
     put(CERT, old);
@@ -493,7 +493,7 @@ TEST(what_the_log_says)
         tls_files_follow(files, &log_to_file);
     ck_assert_uint_eq(times_logged("TLS files renewed"), 1);
     assert_in_use(ca, other_cert, other_key_pem);
-    put(KEY, key_pem); /* the same trouble again is told at once */
+    put(KEY, key_pem); /* the same trouble again is logged at once */
     tls_files_follow(files, &log_to_file);
     ck_assert_uint_eq(times_logged("level=warn"), 2);
     ck_assert_uint_eq(times_logged("-----"), 0);

@@ -81,7 +81,7 @@ static void on_added(void *arg, const struct history_entry *e)
     h->last = e->number;
 }
 
-TEST(listeners_are_told)
+TEST(listeners_are_called)
 {
     struct history *j = history_new();
     struct heard a = {.listener = {.added = on_added, .arg = &a}}, b = {.listener = {.added = on_added, .arg = &b}};

@@ -70,7 +70,7 @@ TEST(json_is_built_once_in_a_pace)
     ck_assert_str_eq(body_of(answer), "{\"built\":2,\"news\":0,\"padding\":\"\"}");
 }
 
-TEST(nothing_is_built_while_nobody_looks)
+TEST(nothing_is_built_while_nobody_follows)
 {
     f.news++;
     server_status_changed(f.server);

@@ -1,4 +1,4 @@
-/* src/serve/status_feed: those who follow the status, what they get, and what they cannot do to anybody. */
+/* src/serve/status_feed: those who follow the status, what they get, and what they cannot do to others. */
 #include <event2/buffer.h>
 #include <event2/http.h>
 
@@ -36,7 +36,7 @@ TEST(a_stream_begins_with_all_and_goes_on_with_news)
     ck_assert_uint_le(f.built, built + 1);
 }
 
-TEST(a_change_is_told_soon)
+TEST(a_change_is_sent_soon)
 {
     struct status_feed_times seldom = times();
     struct client c;

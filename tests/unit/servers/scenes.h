@@ -377,7 +377,7 @@ static inline void play_sign(char *word)
     set_sign(w.running.of[0], word, sign, false);
 }
 
-/* What somebody else does; false: it is no such word. */
+/* What another writer does; false: it is no such word. */
 static inline bool play_other(const char *word, char *rest)
 {
     if (str_eq(word, "fault"))

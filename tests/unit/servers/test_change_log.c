@@ -93,7 +93,7 @@ TEST(no_word_for_nothing)
     expect("cause=\"MODIFIED slice\" parked=n2 why=");
 }
 
-/* What is withheld is told again where only who is parked differs. */
+/* What is withheld is logged again where only who is parked differs. */
 TEST(another_parked_one_is_another_message)
 {
     struct log_limit limit = {.period_ms = 1000};
@@ -130,7 +130,7 @@ TEST(a_takeover_names_who_goes_and_how)
            "backend=web server=n3 address=10.0.0.3 port=80");
     ck_assert_msg(strstr(strstr(lines, "server=n2") + 1, "server=n2") == NULL, "once for each is enough: %s", lines);
     ck_assert_msg(strstr(lines, "server=n6") == NULL, "a spare was not there before");
-    ck_assert_msg(strstr(lines, "server=n7") == NULL, "it is wanted");
+    ck_assert_msg(strstr(lines, "server=n7") == NULL, "it is desired");
 }
 
 static const struct history_entry *newest(void)
@@ -212,8 +212,8 @@ TEST(a_write_without_a_reload_is_an_entry)
     ck_assert_ptr_null(e->state);
 }
 
-/* Who drains is said once: by the write only where the running HAProxy was not told before. */
-TEST(a_drain_is_told_by_the_write_that_begins_it)
+/* Who drains is said once: by the write only where the running HAProxy was not sent it before. */
+TEST(a_drain_is_logged_by_the_write_that_begins_it)
 {
     struct diff_change changes[] = {
         {.op = DIFF_CHANGE, .fields = SERVER_MAINTENANCE, .parks = true, .detail = (char *)"maintenance on (parked)"},

@@ -25,7 +25,7 @@ static const struct scene scenes[] = {
     {"a reload that fails is repeated once for all",
      "begin 2 | fail-reloads 1 | both n2 / n2 | pass 10000 | settled n2 | settled-two n2 | commits 2"},
 
-    /* ---- what a commit tells ---- */
+    /* ---- what a commit shows ---- */
     /* What was planned for it before is no part of a transaction any more. */
     {"one that cannot be read is in no empty commit",
      "begin 2 | fail-reloads 1 | both n2 / n2 | until P | pass 1000 | unready reload failed | fault R 200 x2 | "
@@ -48,7 +48,7 @@ static const struct scene scenes[] = {
      "unready backend two: HAProxy rejected the change | unready [+]target http://api backend be: in sync | "
      "transactions <=10 | desired n3 | pass 5000 | running n3 | forbidden | pass 10min | running-two n9 | in-sync | "
      "ready in sync"},
-    /* Each of our own commits moves the version: that is no cure for what was refused. But somebody else's may be. */
+    /* Each of our own commits moves the version: that is no repair of what was refused. But another writer's may be. */
     {"commits to the other do not ask the refused one again",
      "begin 2 | forbidden n9 | both n9 / n2 | pass min | transactions <=10 | "
      "times 10 two n3; pass 2000; two n2; pass 2000 | settled-two n2 | transactions <=30 | forbidden | stranger n1 | "

@@ -6,7 +6,7 @@
 FIXTURE(NULL, world_end)
 
 static const struct scene scenes[] = {
-    /* ---- what a commit tells ---- */
+    /* ---- what a commit shows ---- */
     {"a commit names the cause of its own desired state",
      "begin 1 | desired n2 because the first | until C | desired n3 because the second | pass 5000 | settled n3 | "
      "logged cause=\"the first\" added=n2 | logged cause=\"the second\" added=n3"},
@@ -37,7 +37,7 @@ static const struct scene scenes[] = {
      "unready backend be: another writer keeps reverting the daemon's changes | "
      "unready [+]target http://api backend two: in sync | pass 10min | settled n2 | metric changes_reverted/be 3 | "
      "metric changes_reverted/two 0"},
-    /* The last is what was undone, not what is wanted since. */
+    /* The last is what was undone, not what is desired since. */
     {"what is undone three times is left alone",
      "begin 1 | desired n2 | pass 5000 | settled n2 | times 2 stranger n7; pass resync+5000; settled n2 | commits 3 | "
      "stranger n7 | pass resync+5000 | commits 3 | out-of-sync | "

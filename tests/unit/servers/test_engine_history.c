@@ -4,7 +4,7 @@
 
 #define MINUTE_MS 60000ull
 
-static uint64_t heard; /* entries that a test has looked at */
+static uint64_t heard; /* entries that a test has read */
 
 /* The kinds since the last call, oldest first: "committed in_step". */
 static void assert_journal(const char *expected)
@@ -121,17 +121,17 @@ TEST(nobody_reads_it)
 
 static const struct scene scenes[] = {
     /* ---- what is written ---- */
-    {"a change is told and its end", ONE
+    {"a change is recorded and its end", ONE
      "synced | desired n2 because MODIFIED slice | settle | journal committed | entry committed target=http://api | "
      "entry committed backend=be | entry committed text=added n2 (10.0.0.2:80); removed n1 | "
      "entry committed cause=MODIFIED slice | took committed | latency committed | pass reload+1000 | settled n2 | "
      "journal in_sync | entry in_sync text=in sync with 1 server: added n2 (10.0.0.2:80); removed n1 | "
      "entry in_sync cause=MODIFIED slice | latency in_sync reload | pass hour | journal"},
-    {"each end tells of its own writes",
+    {"each end counts its own writes",
      ONE "synced | desired n1 n2 because ADDED slice | pass min | desired n1 because DELETED slice | pass min | "
          "journal committed in_sync committed in_sync | entry in_sync text=in sync with 1 server: removed n2 | "
          "entry in_sync cause=DELETED slice"},
-    {"a drain that is told", THREE
+    {"a drain that is sent", THREE
      "desired n1* n2 n3 because MODIFIED slice | settle | journal runtime_command | entry runtime_command server=n1 | "
      "entry runtime_command state=drain | entry runtime_command text=n1 drains: it gets no new connections | "
      "entry runtime_command why=a reason | entry runtime_command cause=MODIFIED slice | latency runtime_command | "
@@ -140,7 +140,7 @@ static const struct scene scenes[] = {
      "desired n2 n3 because DELETED slice | settle | journal runtime_command runtime_command runtime_update in_sync | "
      "entry runtime_command state=maint | entry runtime_update text=parked n1 | entry runtime_update state= | "
      "entry in_sync text=in sync with 2 servers: parked n1"},
-    /* It was told already; the write is no second drain. */
+    /* It was sent already; the write is no second drain. */
     {"a drain that goes into the file",
      THREE "desired n1* n2 n3 | settle | desired n1* n2 n3 n4 | pass min | settled n1* n2 n3 n4 | "
            "journal runtime_command committed in_sync | entry committed state="},
@@ -165,7 +165,7 @@ static const struct scene scenes[] = {
          "entry reload_failed why~words of HAProxy"},
 
     /* ---- held back ---- */
-    {"the loss limit is told when it begins", BRAKED
+    {"the loss limit is recorded when it begins", BRAKED
      "desired n1 because DELETED slice | pass resync/2 | desired n1 because DELETED another slice | pass resync/4 | "
      "journal removal_delayed | entry removal_delayed text=removal of 3 of 4 servers delayed: n2, n3, n4 | "
      "entry removal_delayed why~MAX_LOSS_PERCENT=50 | entry removal_delayed cause=DELETED slice | pass resync | "
@@ -187,11 +187,11 @@ static const struct scene scenes[] = {
          "journal in_sync in_sync"},
 
     {"nothing is said of what stays", ONE "synced | times 20 desired n1 | journal"},
-    {"no endpoint is told once",
+    {"no endpoint is recorded once",
      ONE "synced | times 5 desired; pass resync | journal removal_delayed | "
          "entry removal_delayed text=keeping the last 1 server | entry removal_delayed why~no usable endpoint | "
          "desired n1 | pass 0 | journal in_sync | desired | pass 0 | journal removal_delayed"},
-    {"a pause is told when what it withholds changes",
+    {"a pause is recorded when what it withholds changes",
      ONE "synced | set paused | desired n1 n2 | times 10 pass resync | journal not_written | "
          "entry not_written text=not written: added n2 (10.0.0.2:80) | entry not_written why~haproxy-k8s-sync/paused | "
          "desired n1 n2 n3 | pass 0 | journal not_written | unset paused | desired n1 n2 n3 | pass min | "
@@ -203,10 +203,10 @@ static const struct scene scenes[] = {
      ONE "synced | edit n1 n7 | pass 2resync | settled n1 | journal committed drift_repaired in_sync | "
          "entry drift_repaired text=repaired a change of another writer in version 6: removed n7 | edit n1 | "
          "pass 2resync | journal"},
-    /* Between the two nobody can tell whose doing it is. */
+    /* Between the two nobody can know whose doing it is. */
     {"another desired state is no drift",
      ONE "synced | edit n1 | desired n1 n2 | pass min | journal committed in_sync"},
-    /* A drain that was only told has to be written, since what runs cannot be read any more; and our own commit does not stick. */
+    /* A drain that was only sent has to be written, since what runs cannot be read any more; and our own commit does not stick. */
     {"our own version is no drift",
      THREE "desired n1* n2 n3 | settle | set unreadable | set stubborn | pass 3resync | commits >=1 | unset stubborn | "
            "pass 60min | in-sync | configured n2 n3 n1* | no-drift"},
@@ -224,7 +224,7 @@ static const struct scene scenes[] = {
      ONE "synced | fail-reloads 2 | times 3 desired n1 n2; pass min; desired n1; pass min | fault C x1 applied | "
          "desired n1 n3 | pass 5min | settled n1 n3 | no-drift"},
     /* Who mends it himself has repaired it himself: we may not write, and see it mended. */
-    {"what somebody else mends is not our repair", THREE
+    {"what another writer repairs is not our repair", THREE
      "set paused | desired n1 n2 n3 | run n1 n2 | pass 2resync | logged running HAProxy differs from haproxy.cfg | "
      "run n1 n2 n3 | reload-list succeeded | pass 3resync | in-sync | journal not_written | "
      "entry not_written text=not written: reload without a change | unset paused | reload-list | desired n1 n2 n3 | "

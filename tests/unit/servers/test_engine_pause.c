@@ -15,7 +15,7 @@ static const struct scene scenes[] = {
     {"a paused one in sync is in sync",
      "begin 1 | set paused | desired n1 | pass 0 | settled n1 | ready in sync, paused | "
      "logged paused by the Service's annotation | unset paused | desired n1 | logged no longer paused"},
-    /* A Service that nobody made and a backend that is empty: a wrong name must not look good. */
+    /* A Service that nobody made and a backend that is empty: a wrong name must not count as good. */
     {"nothing to hold is not ready",
      "world 1 | have | start | desired | pass 0 | "
      "unready no server yet: no usable endpoint; there is no managed server to keep either | desired n1 | pass 5000 | "
@@ -24,8 +24,8 @@ static const struct scene scenes[] = {
      "begin 1 | set paused | desired n2 | pass 0 | forget | refresh | pass 0 | logged changes not written"},
     {"a dry run that has nothing to do is in sync", "begin 1 dry | settled n1 | transactions 0"},
 
-    /* Whoever reads "holding" at night has to find its end, too. */
-    {"the end of a hold is told",
+    /* An operator who reads "holding" at night has to find its end, too. */
+    {"the end of a hold is logged",
      "begin 1 | forget | desired | pass 0 | out-of-sync | unlogged in sync | desired n1 | pass 0 | "
      "logged HAProxy is in sync"},
     {"and of what was undecided",
@@ -41,7 +41,7 @@ static const struct scene scenes[] = {
     {"a dry run writes nothing at all",
      "world 1 dry | reload-list failed | start | desired n2 | pass 10min | transactions 0 | count DL 0 | "
      "out-of-sync | ready DRY_RUN=true: nothing is written | logged added=n2(10.0.0.2:80) removed=n1"},
-    /* There is no write of ours that could mend it; whoever does write here may. That the API started again tells nothing of HAProxy. */
+    /* There is no write of ours that could repair it; the one who does write here may. That the API started again shows nothing of HAProxy. */
     {"a dry run sees that a failed reload was mended",
      "world 1 dry | reload-list failed | start | desired n1 | pass 10min | out-of-sync | logged changes not written | "
      "logged reload=true | reload-list none | pass 10min | out-of-sync | fault H 500 | pass 10min | out-of-sync | "

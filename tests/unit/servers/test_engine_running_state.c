@@ -20,11 +20,11 @@ static bool up_word(const char *word, char *rest)
     return str_eq(word, "up");
 }
 
-/* A look reads, HAProxy obeys and the call is answered, and only then comes what the look has read. */
+/* A reading begins, HAProxy obeys and the call is answered, and only then comes what was read. */
 #define CROSSED_BY_A_DRAIN \
     "set call-held | desired n1* n2 n3 | until v | set crossing | answer | unset crossing | unset call-held | "
 
-/* HAProxy has obeyed, and a look shows it, before the answer is there. */
+/* HAProxy has obeyed, and a reading shows it, before the answer is there. */
 #define OBEYED_BEFORE_THE_ANSWER "set call-held | desired n2 n3 | sign n1* | pass resync | calling | "
 
 #define ASSERT_IT_WAS_OURS                                                                                 \
@@ -50,7 +50,7 @@ static const struct scene scenes[] = {
      "until R | in-sync | desired n1 n2 n3 n4 | out-of-sync | pass resync | settled n1 n2 n3 n4"},
     {"a drift that no reload mends is tried ever less often",
      "set lies | run n1 n2 | pass hour | commits >=3 | commits <=40"},
-    {"a parked server that runs is told to stop",
+    {"a parked server that runs is sent the command to stop",
      "desired n2 n3 | settle | run n1 n2 n3 | pass resync | running n1* n2 n3 | commits 0"},
 
     /* ---- health checks ---- */
@@ -82,7 +82,7 @@ static const struct scene scenes[] = {
      "unlogged taking over the backend"},
     {"a call that is seen before its answer is ours", OBEYED_BEFORE_THE_ANSWER ASSERT_IT_WAS_OURS},
     {"a call whose answer is lost is ours", OBEYED_BEFORE_THE_ANSWER "fault m x1 | " ASSERT_IT_WAS_OURS},
-    {"a call whose answer is lost and that is not wanted any more", OBEYED_BEFORE_THE_ANSWER
+    {"a call whose answer is lost and that is not desired any more", OBEYED_BEFORE_THE_ANSWER
      "fault m x1 | desired n1 n2 n3 | unset call-held | pass resync | settled n1 n2 n3 | unlogged set by an operator"},
 
     {"another writer's commit whose reload is still to come",
@@ -93,9 +93,9 @@ static const struct scene scenes[] = {
     {"a drain from before our start is ours where it fits",
      "world 1 routes | have n1 n2 n3 | run n1! n2! n3 | start | desired n1* n2 n3 | pass 0 | in-sync | "
      "ready n2 is in drain | desired n1 n2 n3 | settle | running n1 n2! n3"},
-    {"a call that crosses a look is made once",
+    {"a call that crosses a reading is made once",
      CROSSED_BY_A_DRAIN "pass resync | running n1! n2 n3 | count d 1 | metric watch_event_to_runtime 1"},
-    {"what a crossed look could not show is looked at again",
+    {"what a crossed reading could not show is read again",
      CROSSED_BY_A_DRAIN "restart | pass 1000 | running n1! n2 n3 | count d 2"},
 };
 

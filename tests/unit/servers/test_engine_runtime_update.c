@@ -6,7 +6,7 @@ FIXTURE(three_in_sync, world_end)
 
 static const struct scene scenes[] = {
     /* ---- with a reload and without ---- */
-    {"a drain is told and nothing is written",
+    {"a drain is sent and nothing is written",
      "desired n1* n2 n3 | settle | trace d | in-sync | file n1 n2 n3 | running n1! n2 n3 | "
      "metric watch_event_to_runtime 1 | metric runtime_commands/drain/applied 1 | desired n1 n2 n3 | settle | "
      "trace y | running n1 n2 n3 | pass resync | trace R | written 0"},
@@ -50,7 +50,7 @@ static const struct scene scenes[] = {
     {"a call that fails is made again",
      "fault d x2 | desired n1* n2 n3 | settle | out-of-sync | unready runtime command:  | pass 5000 | "
      "running n1! n2 n3 | in-sync | ready in sync"},
-    /* The API is well, but cannot tell HAProxy: what cannot be told is written. */
+    /* The API is well, but cannot reach HAProxy: what cannot be sent is written. */
     {"a call that always fails becomes a commit",
      "fault d 500 | desired n1* n2 n3 | pass 20000 | settled n1* n2 n3 | commits 1 | count d <=3"},
     /* Its read-back would show what the call made of it. */
@@ -66,17 +66,17 @@ static const struct scene scenes[] = {
     {"a transaction that is refused holds up no runtime update",
      "forbidden n9 | desired n1 n2 n3 n9 | settle | pass 5000 | unready rejected the change | clear | "
      "desired n1 n3 n9 | settle | running n1 n2* n3 | file n1 n2* n3 | fast 1 | commits 0"},
-    {"what the loss limit holds is not told to leave",
+    {"what the loss limit holds is not sent away",
      "world 1 braked routes | have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | in-sync | clear | desired n3 | "
      "settle | running n1 n2 n3 | file n1 n2 n3 | pass resync+1000 | running n1* n2* n3 | "
      "metric watch_event_to_runtime 0"},
-    /* It was told to leave, and the loss limit holds it before the file says so. */
+    /* It was sent away, and the loss limit holds it before the file says so. */
     {"what is held serves",
      "world 1 braked routes | have n1 n2 n3 | start | desired n1 n2 n3 | pass 0 | in-sync | clear | "
      "desired n1* n2* n3 | settle | running n1! n2! n3 | desired n3 | settle | running n1 n2 n3 | file n1 n2 n3 | "
      "pass resync-1000 | running n1 n2 n3 | pass 2000 | running n1* n2* n3"},
     {"the last one is held", "desired | pass 2resync | running n1 n2 n3 | fast 0"},
-    /* The API says that it was written, HAProxy was told so already, and the file knows nothing of it. */
+    /* The API says that it was written, HAProxy was sent it already, and the file knows nothing of it. */
     {"a runtime update that is not in the file becomes a transaction",
      "set forgets-fast | desired n2 n3 n4 | pass 2reload+15000 | fast <=2 | settled n1* n2 n3 n4 | desired n2 n4 | "
      "pass 2reload+15000 | settled n1* n2 n3* n4 | fast <=4"},
@@ -108,9 +108,9 @@ static const struct scene scenes[] = {
     {"a call overtakes a transaction",
      "desired n1 n2 n3 n4 | until C | desired n1* n2 n3 n4 | calling | call | running n1! n2 n3 | busy C | "
      "pass reload+1000 | running n1! n2 n3 n4 | in-sync"},
-    {"paused tells nothing", "set paused | desired n1* n2 | pass 2resync | written 0 | count dm 0 | running n1 n2 n3 | "
+    {"paused sends nothing", "set paused | desired n1* n2 | pass 2resync | written 0 | count dm 0 | running n1 n2 n3 | "
                              "metric changes_pending/be 2"},
-    /* Of the file nothing is sure then, and what is written for it is a conflict; drains need neither. There are six looks at
+    /* Of the file nothing is sure then, and what is written for it is a conflict; drains need neither. There are six readings of
      * most for each reading, which has pauses. */
     {"a writer who never rests keeps no drain up",
      "set restless | refresh | pass min | looks >=30 | looks <=1000 | desired n1* n2 n3 | settle | running n1! n2 n3 | "

@@ -1,4 +1,4 @@
-/* The servers engine at the end: what only we know of HAProxy is left in its file at the end, for whoever comes next;
+/* The servers engine at the end: what only we know of HAProxy is left in its file at the end, for the next daemon;
  * and what happens where nothing could be left. The world is engine_world.h's. */
 #include "scenes.h"
 
@@ -28,8 +28,8 @@ static const struct scene scenes[] = {
     /* ---- it died, and left nothing ---- */
     {"a commit without a drain is the end",
      "desired n1 n2 n3 n4 | until C | clear | stop | settle | stopped 1 | trace C"},
-    /* Somebody wrote, and nobody has looked since. */
-    {"after somebody else wrote", DRAIN_TWO
+    /* Another writer wrote, and it was not read since. */
+    {"after another writer wrote", DRAIN_TWO
      "stranger n1 n2 n3 n7 | stop | settle | stopped 1 | configured n1* n2* n3 n7 | unlogged not saved in haproxy.cfg"},
     {"a drain of unknown origin is an operators while another serves",
      DRAIN_TWO "again | desired n1 n2 n3 | pass 5000 | running n1! n2! n3"},
@@ -55,7 +55,7 @@ TEST_EACH(each_scene, array_len(scenes))
     play(&scenes[_i]);
 }
 
-/* One attempt, or another one after somebody else wrote; the end does not wait for an API that fails. */
+/* One attempt, or another one after another writer wrote; the end does not wait for an API that fails. */
 TEST_EACH(an_api_that_fails_is_no_reason_to_stay, 6)
 {
     static const int statuses[] = {0, 409, 400, 401, 500, 503};

@@ -9,7 +9,7 @@ static const struct scene scenes[] = {
     {"what waits behind a call is forgotten where the desired state turns",
      "set call-held | desired n1* n2* n3 | desired n1* n2 n3 | unset call-held | settle | trace d | "
      "running n1! n2 n3 | in-sync"},
-    {"what waits behind a call is not told in a pause",
+    {"what waits behind a call is not sent in a pause",
      "set call-held | desired n1* n2* n3 | set paused | desired n1* n2* n3 | unset call-held | settle | trace d | "
      "running n1! n2 n3"},
     /* Until its answer all is as desired again, and after it nothing is. */
@@ -43,7 +43,7 @@ static const struct scene scenes[] = {
 
     /* ---- the runtime update closes ---- */
     /* Who drains is not in the file while it is open, and is to be then: nobody's doing. */
-    {"a route that closes at the look after a write",
+    {"a route that closes at the reading after a write",
      "desired n1* n3 | until b | answer | set unreadable | pass reload+4000 | unlogged committed change missing | "
      "settled n1* n2* n3 | commits 1"},
     {"a route that closes after another writer wrote something else",
@@ -51,8 +51,8 @@ static const struct scene scenes[] = {
      "running n1! n2 n3 n4 | set unreadable | pass 2resync | settled n1* n2 n3 n4 | metric changes_reverted/be 0"},
 
     /* ---- drift ---- */
-    /* Two looks at the same version, but in one moment: a stranger's reload may still be on its way. */
-    {"a drift that is looked at twice at once",
+    /* Two readings of the same version, but in one moment: a stranger's reload may still be on its way. */
+    {"a drift that is read twice at once",
      "run n1 n2 | pass resync | refresh | pass 5000 | commits 0 | pass 5000 | commits 1 | settled n1 n2 n3"},
     {"a drift that may not be mended",
      "desired n1 n2 n3 n4 | pass reload+1000 | set paused | desired n1 n2 n3 n4 | run n1 n2 | pass 10resync | "
@@ -63,7 +63,7 @@ static const struct scene scenes[] = {
     {"a process that cannot be asked for",
      "desired n1 n2 n3 n4 | settle | fault i 500 | pass 20000 | settled n1 n2 n3 n4 | commits 1"},
 
-    /* Of thousands of servers an API tells some hundred in that time: the transaction takes the others along. */
+    /* Of thousands of servers an API sends some hundred in that time: the transaction takes the others along. */
     {"commands have their time, as they take effect sooner",
      "set call-held | desired n1 n2* n3* n4 | pass 3900 | calling | transactions 0 | call | calling | "
      "transactions 0 | call | not-calling | unset call-held | pass reload+1000 | in-sync | trace ddB~~+CRPR | "

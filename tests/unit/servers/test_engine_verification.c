@@ -29,7 +29,7 @@ static const struct scene scenes[] = {
      "commits 0"},
 
     /* ---- endings of a write ---- */
-    {"somebody else wrote meanwhile",
+    {"another writer wrote meanwhile",
      "fault F 409 x1 | desired n2 n3 | settle | trace mFRFR | running n1* n2 n3 | metric watch_event_to_commit 1"},
     {"a refused write waits and leaves nothing behind",
      "fault F 400 x1 | desired n2 n3 | settle | trace mFRL | unready rejected the change | pass 4900 | trace | "
@@ -62,7 +62,7 @@ static const struct scene scenes[] = {
     {"a process that stays the same is believed in the end",
      "set lies | fault F x1 applied | desired n2 n3 | pass 60000 | commits 2 | "
      "logged accepting such reloads from now on | in-sync | pass 5resync | commits 2"},
-    {"a reload forgets drains and they are told again",
+    {"a reload forgets drains and they are sent again",
      "desired n1* n2 n3 | settle | restart | running n1 n2 n3 | pass resync | running n1! n2 n3 | "
      "logged reloaded or restarted externally | written 0"},
 
@@ -92,7 +92,7 @@ static const struct scene scenes[] = {
     {"a stop lets the write end",
      "desired n2 n3 | until F | stop | stopped 0 | answer | stopped 0 | answer | stopped 1 | running n1* n2 n3"},
     /* What runs may be ahead of the file that was read before it: it is read again, once. */
-    {"another worker is looked at twice",
+    {"another worker is read twice",
      "pass 2resync | infos 3 | restart | pass resync | infos 5 | set answers-in-turns | pass 10resync | "
      "infos >=15 | infos <=27"},
 };
@@ -120,8 +120,8 @@ TEST(a_reload_that_read_the_file_before_a_write_is_no_operator)
     assert_running("n1 n2! n3 n4"); /* this one is */
 }
 
-/* The same, and HAProxy was looked at before the API said that the reload is done. */
-TEST(a_look_between_a_reload_and_its_end)
+/* The same, and HAProxy was read before the API said that the reload is done. */
+TEST(a_reading_between_a_reload_and_its_end)
 {
     desired("n1 n2 n3 n4", "ADDED slice");
     settle();

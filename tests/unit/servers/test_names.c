@@ -60,7 +60,7 @@ static const struct row rows[] = {
      "n1", "n2-80=n2 n2-80: it is gone"},
     {"another port is no such name", "adopt=keep", "server n2-81 10.0.0.2:80", "n1 10.0.0.1:80; out n2 it is gone", "",
      ""},
-    {"nothing is wanted", "adopt=keep", "server n2-80 10.0.0.2:80", "out n2 it is gone", "",
+    {"nothing is desired", "adopt=keep", "server n2-80 10.0.0.2:80", "out n2 it is gone", "",
      "n2-80=n2 n2-80: it is gone"},
     {"several who are out, in the order of their names", "adopt=keep",
      "server b-80 10.0.0.1:80\nserver a-80 10.0.0.2:80", "out a it is gone; out b it left", "",
@@ -171,7 +171,7 @@ TEST(a_line_keeps_its_node)
     ck_assert_ptr_null(names_adopted(&here, &rules));
 }
 
-/* `b` serves for n1, and somebody puts `a` beside it. */
+/* `b` serves for n1, and another writer puts `a` beside it. */
 TEST(a_server_stays_adopted)
 {
     const struct diff_rules rules = {.adopt = ADOPT_KEEP};

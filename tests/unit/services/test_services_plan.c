@@ -598,7 +598,7 @@ TEST(a_namespace_that_is_held_keeps_its_host_names)
     service_owners_fini(&held);
 }
 
-/* Nobody else takes meanwhile what is its own; it is told why once, whatever it has, and not while that is not known. */
+/* Nobody else takes meanwhile what is its own; it gets the reason once, whatever it has, and not while that is not known. */
 TEST_EACH(one_that_is_withheld_keeps_its_own, 2)
 {
     char why[] = "HAProxy refuses it";

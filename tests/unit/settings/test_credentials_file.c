@@ -98,7 +98,7 @@ static const struct {
                                          "control character or one that is not ASCII"},
 };
 
-TEST_EACH(a_bad_line_is_told_without_showing_it, array_len(bad))
+TEST_EACH(a_bad_line_is_reported_without_showing_it, array_len(bad))
 {
     cleanup(mem_free_ptr) char *text = mem_printf("# first\n\n%s\nhttp://b:1 u:p", bad[_i].line);
     cleanup(parsed_fini) struct parsed p = parse(text);

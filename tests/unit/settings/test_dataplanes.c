@@ -51,7 +51,7 @@ TEST_EACH(a_password_over_http_is_a_warning, 10)
     ck_assert_uint_eq(without.plain, 0);
 }
 
-TEST(all_wrong_entries_are_told_and_the_text_stays_short)
+TEST(all_wrong_entries_are_reported_and_the_text_stays_short)
 {
     struct buf entry = {0};
     buf_add(&entry, "HAPROXY_DATAPLANE_URL=");
@@ -65,7 +65,7 @@ TEST(all_wrong_entries_are_told_and_the_text_stays_short)
     buf_fini(&entry);
 }
 
-/* Where anything looks as if it were secret, entries are told by number only: a ',' may have cut a password in two. */
+/* Where anything looks as if it were secret, entries are named by number only: a ',' may have cut a password in two. */
 TEST(entries_are_not_shown_beside_a_password)
 {
     cleanup(parsed_fini) struct parsed p = parse(LOGIN, "HAPROXY_DATAPLANE_URL=http://admin:x,hunter2,http://@b:1");

@@ -201,7 +201,7 @@ TEST(an_exec_plugin)
     kube_exec_free(copy);
 }
 
-/* With a slash relative to the kubeconfig, without one to be looked for in PATH. */
+/* With a slash relative to the kubeconfig, without one to be searched for in PATH. */
 TEST(where_the_plugin_is)
 {
     static const char *const commands[][2] = {

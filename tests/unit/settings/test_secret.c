@@ -66,7 +66,7 @@ TEST(a_rewritten_file_is_read_again)
     ck_assert_str_eq(s.value, "two");
 }
 
-TEST(an_old_file_is_trusted_until_it_looks_different)
+TEST(an_old_file_is_trusted_until_its_stamp_differs)
 {
     cleanup(secret_fini) struct secret s = {0};
     write_file(path, "one");
@@ -87,7 +87,7 @@ TEST(an_old_file_is_trusted_until_it_looks_different)
     ck_assert_str_eq(s.value, "three");
 }
 
-/* An atomic replacement with the same size and time: only the inode tells. */
+/* An atomic replacement with the same size and time: only the inode shows it. */
 TEST(a_renamed_file_is_noticed)
 {
     char other[128];
@@ -208,8 +208,8 @@ TEST(only_regular_files_are_read)
     assert_refused(&s, "is not a regular file");
 }
 
-/* A regular file by its looks, whose first byte cannot be read. */
-TEST(a_read_that_fails_is_told)
+/* A regular file by its mode, whose first byte cannot be read. */
+TEST(a_read_that_fails_is_reported)
 {
     cleanup(secret_fini) struct secret s = {0};
     secret_set_path(&s, "/proc/self/mem");
@@ -277,7 +277,7 @@ TEST(a_line_turns_into_the_other_kind_and_back)
     lines_fini();
 }
 
-/* Each part tells the same, so that one trouble is one line of the log. */
+/* Each part reports the same, so that one trouble is one line of the log. */
 static void assert_lines_refused(const char *message)
 {
     struct secret *const all[] = {&user, &password, &token};

@@ -71,7 +71,7 @@ static const struct {
     {"ns/web:65536", ", entry 1, \"ns/web:65536\": " PORT "; as a number it is from 1 to 65535\n"},
     {"ns/web:HTTPS", ", entry 1, \"ns/web:HTTPS\": " PORT UPPER "\n"},
     {"ns/" A60 "aaaa", ", entry 1, \"ns/" A60 "aaaa\": " SERVICE "; it has 64 characters\n"},
-    /* As somebody writes it who thinks of assignments. */
+    /* As a user writes it who thinks of assignments. */
     {"ns/web = be", ", entry 2, \"=\": " SHAPE "; there is no white space around ':' and '='\n"
                     ", entry 2, \"=\": " BACKEND "; there is nothing\n"
                     ", entry 3, \"be\": " SHAPE "; the namespace is missing\n"},
@@ -201,7 +201,7 @@ TEST(what_a_service_link_puts_into_the_port)
          "INGRESS_SERVICE_SERVICE_PORT=80", true},
         {"INGRESS_SERVICE_PORT=443", "INGRESS_SERVICE_HOST=10.96.0.5", "INGRESS_PORT=tcp://10.96.0.5:443", true},
         {"INGRESS_SERVICE_PORT=53", "INGRESS_SERVICE_HOST=fd00::5", "INGRESS_PORT=udp://[fd00::5]:53", true},
-        /* Somebody's own word takes the place of the link. */
+        /* A user's own word takes the place of the link. */
         {"INGRESS_SERVICE_PORT=https", "INGRESS_SERVICE_HOST=10.96.0.5", "INGRESS_PORT=tcp://10.96.0.5:443", false},
         {"INGRESS_SERVICE_PORT=43", "INGRESS_SERVICE_HOST=10.96.0.5", "INGRESS_PORT=tcp://10.96.0.5:443", false},
         {"INGRESS_SERVICE_PORT=443", "INGRESS_SERVICE_HOST=", "INGRESS_PORT=tcp://10.96.0.5:443", false},

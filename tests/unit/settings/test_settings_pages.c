@@ -294,7 +294,7 @@ TEST_EACH(pages_hold_the_table, array_len(pages))
     assert_same(p->name, start, table);
 }
 
-TEST(each_page_tells_all_of_each_variable)
+TEST(each_page_says_all_of_each_variable)
 {
     void (*const prints[])(struct buf *) = {settings_print_help, print_example, print_markdown, print_man};
     for (size_t i = 0; i < array_len(prints); i++) {
@@ -325,7 +325,7 @@ TEST(help_of_one_setting)
     ck_assert_uint_eq(out.len, 0);
 }
 
-TEST(help_tells_which_are_flags)
+TEST(help_says_which_are_flags)
 {
     cleanup(mem_free_ptr) char *text = printed(settings_print_help);
     static const char *const flags[] = {"flag: --kubeconfig=...\n", "flag: --dry-run\n", "flag: --log-level=...\n"};

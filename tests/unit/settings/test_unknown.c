@@ -24,7 +24,7 @@ static size_t warn(const char *entry, char *ret_text, size_t size)
     return warn_beside(entry, NULL, ret_text, size);
 }
 
-/* A name that is not ours, and the one that was meant; NULL: none can be told, "" no warning at all. */
+/* A name that is not ours, and the one that was meant; NULL: none can be named, "" no warning at all. */
 static const struct {
     const char *entry, *meant;
 } rows[] = {
@@ -94,7 +94,7 @@ static const struct {
     {"INGRESS_PORT_80_PORT_80_TCP=tcp://10.96.0.5:80", ""},
 };
 
-TEST_EACH(a_near_miss_is_told_the_right_name, array_len(rows))
+TEST_EACH(a_near_miss_gets_the_right_name, array_len(rows))
 {
     char text[512];
     size_t count = warn(rows[_i].entry, text, sizeof(text));

@@ -59,7 +59,7 @@ TEST(nothing_is_a_tree_without_root)
     }
 }
 
-TEST(null_is_told_from_text)
+TEST(null_is_told_apart_from_text)
 {
     cleanup(yaml_tree_fini) struct yaml_tree t = {0};
     ck_assert_int_eq(parse("[ , null, ~, 'null', \"\", nil, [], {}]", &t, NULL), -1);
@@ -80,7 +80,7 @@ TEST(lines_are_counted_from_one)
     assert_refused("a: 1\n\tb: 2\n", "line 2: invalid YAML");
 }
 
-TEST(a_key_that_is_there_twice_is_told)
+TEST(a_key_that_is_there_twice_is_reported)
 {
     cleanup(yaml_tree_fini) struct yaml_tree t = {0};
     ck_assert_int_eq(parse("a: 1\nb: 2\na: 3\na: 4\n", &t, NULL), 0);

@@ -100,7 +100,7 @@ static bool stop(void *arg, yyjson_val *found)
     return ++*(size_t *)arg < 2;
 }
 
-TEST(who_looks_may_stop)
+TEST(a_walk_may_stop)
 {
     size_t seen = 0;
     struct json_path *p = json_path_parse("deep[*][*]", &flaw);

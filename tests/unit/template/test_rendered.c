@@ -1,4 +1,4 @@
-/* src/template/render: what a process that may be in a template's hand tells its parent. */
+/* src/template/render: what a process that may be in a template's hand sends its parent. */
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -76,7 +76,7 @@ static struct {
     bool away;                                  /* no call is carried out */
     unsigned lost_one_in, slow_one_in;          /* 0: none */
     enum error_kind refusal;                    /* of every write, without being carried out; NONE: it is not refused */
-    void (*written)(int who, int64_t revision); /* NULL: nobody looks */
+    void (*written)(int who, int64_t revision); /* NULL: nobody watches */
     void (*asking)(int who, enum ask ask,
                    const char *key); /* key: of a reading, when it is carried out; NULL: as above */
     unsigned asked[4];               /* so many calls of each kind */

@@ -276,7 +276,7 @@ TEST(what_was_lost_with_its_lease_is_said_again)
     check_said(LOAD_BALANCER_IN_SYNC, "");
 }
 
-/* Somebody revoked it: a put that names it fails. */
+/* An operator revoked it: a put that names it fails. */
 TEST(a_lease_that_is_gone_is_asked_for_anew)
 {
     begin(6, 1);

@@ -176,7 +176,7 @@ static bool is_of_west(const struct row *r)
            str_eq(m.cluster, "west");
 }
 
-/* The other cluster has the path, or a hand: somebody gives it back. */
+/* The other cluster has the path, or a hand: an operator gives it back. */
 static void take_back(void)
 {
     if (model_at(PATH) != NULL && model_at(PATH "/manifest") == NULL && model_count(PATH "/versions/") == 0)
@@ -422,7 +422,7 @@ TEST_EACH(neither_an_error_nor_a_compaction_is_the_end, effort(10))
     check_tried(s.latest, false);
 }
 
-/* And further by now than what was read: no watch tells of that. */
+/* And further by now than what was read: no watch reports that. */
 TEST_EACH(an_etcd_that_was_set_back_is_noticed, effort(10))
 {
     begin_calm((unsigned)_i);
@@ -472,7 +472,7 @@ TEST_EACH(a_trial_comes_and_goes, effort(10))
     producer_give(&s.producers[0], s.latest);
     model_pass(1000);
     check_tried(s.latest, false);
-    for (unsigned i = 0; i < 20; i++) { /* whichever watch tells first */
+    for (unsigned i = 0; i < 20; i++) { /* whichever watch reports first */
         s.latest->document->trial = true;
         producer_give(&s.producers[0], s.latest);
         model_pass(1 + dice_below(&w.dice, 300));

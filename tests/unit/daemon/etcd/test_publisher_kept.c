@@ -113,7 +113,7 @@ static const struct {
     {"2:b 1:a", "abd", "a", 1, "2 1 b d"},     /* so does what was published now */
     {"2:b|c 1:a|d", "abcde", "e", 2, "1 a d"}, /* those of files, too */
     {"2:b 1:a", "abcx", "c", 3, "x"},          /* one that nothing names */
-    {"7=2:b 1:a", "abc", "c", 2, "b"},         /* what is called otherwise is somebody else's */
+    {"7=2:b 1:a", "abc", "c", 2, "b"},         /* what is called otherwise is another writer's */
 };
 
 TEST_EACH(old_versions_and_their_parts_go, array_len(olds))
@@ -174,7 +174,7 @@ TEST_EACH(each_part_that_is_named_is_compared, array_len(compared))
     ck_assert_str_eq(buf_str(&is), compared[_i].compared);
 }
 
-TEST(what_is_no_part_is_somebody_elses)
+TEST(what_is_no_part_is_another_writers)
 {
     cleanup(kept_fini) struct kept k = {0};
     char hash[DIGEST_SHA256_HEX_BYTES];

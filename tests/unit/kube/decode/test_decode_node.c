@@ -113,7 +113,7 @@ TEST(what_is_kept)
         {META("'deletionTimestamp':null"), GOT("10.0.0.1")},
         {META("'creationTimestamp':'2026-11-21T11:28:14Z'"), GOT("10.0.0.1")},
         {META("'deletionTimestamp':false"), GOT("10.0.0.1 deleting")},
-        /* Told by `explain`; nothing depends on them, so that wrong ones are only reported. */
+        /* Shown by `explain`; nothing depends on them, so that wrong ones are only reported. */
         {NODE(UP ",'spec':{'unschedulable':true}"), GOT("10.0.0.1 cordoned")},
         {NODE(UP ",'spec':{'unschedulable':false}"), GOT("10.0.0.1")},
         {NODE(UP ",'spec':{'unschedulable':'true'}"),

@@ -1,6 +1,6 @@
 /*
  * Several leaders (kube/lease/lease_machine) around one simulated API server, in simulated time. Requests and answers are delayed and lost,
- * also after they were applied; processes are stopped, killed, started again and given clocks of their own; somebody deletes and
+ * also after they were applied; processes are stopped, killed, started again and given clocks of their own; an operator deletes and
  * edits the Lease by hand. Everything comes from one seed.
  */
 #pragma once
@@ -34,7 +34,7 @@ struct world_message {
 struct world_client {
     struct lease_machine machine;
     bool alive, leaving;
-    bool elected; /* as it was told */
+    bool elected; /* as it was called back */
     uint64_t clock_offset_ms;
     uint64_t stopped_until_ms, starts_ms, hint_ms;
     unsigned life;        /* incarnations so far */
@@ -64,7 +64,7 @@ struct world {
     uint64_t foreign_until_ms; /* a program of others acts until then */
     /* seen */
     unsigned elections, depositions, conflicts, late_answers, deletions;
-    bool trace; /* tell the story on stderr */
+    bool trace; /* print each step on stderr */
     char wrong[256];
 };
 
@@ -320,7 +320,7 @@ static inline void world_send_hint(struct world *w, unsigned i)
     world_step(w, i, &(struct lease_machine_event){.type = LEASE_EVENT_HINT});
 }
 
-/* ---- what somebody does by hand ---- */
+/* ---- what an operator does by hand ---- */
 
 static inline bool world_all_saw_it(const struct world *w)
 {
@@ -360,7 +360,7 @@ static inline void world_edit(struct world *w)
         world_hint(w);
         break;
     default:
-        if (w->lease.holder[0] == '\0') /* a Lease that says it was given up is believed, whoever wrote it */
+        if (w->lease.holder[0] == '\0') /* a Lease that says it was given up is believed, whichever process wrote it */
             return;
         w->lease.duration_s += (int)dice_below(&w->dice, 20);
         break;
@@ -530,7 +530,7 @@ static inline void world_run(struct world *w)
         if (n.at_ms > w->calm_from_ms + WORLD_CALM_MS)
             break;
         w->now_ms = n.at_ms;
-        world_check(w); /* before anything is told of it: some may just have lost the right */
+        world_check(w); /* before anything is reported of it: some may just have lost the right */
         world_happen(w, &n);
         world_check(w);
         world_trouble(w);

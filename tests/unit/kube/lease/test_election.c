@@ -1,4 +1,4 @@
-/* Leader election over real HTTP: what goes over the wire, what is told, and what happens when the server is of no use. */
+/* Leader election over real HTTP: what goes over the wire, what is reported, and what happens when the server is of no use. */
 #include "kube/lease/election.h"
 
 #include "../../folder.h"
@@ -104,7 +104,7 @@ TEST(made_and_renewed)
     ck_assert_str_eq(later.acquire_time, first.acquire_time);
     ck_assert_str_ne(later.renew_time, first.renew_time);
     ck_assert_int_eq(later.transitions, 0);
-    ck_assert_uint_eq(peer.gets, 1); /* a renewal needs no look */
+    ck_assert_uint_eq(peer.gets, 1); /* a renewal needs no read */
     ck_assert_uint_eq(peer.posts, 1);
     ck_assert_uint_eq(a.elected, 1);
     ck_assert_uint_eq(a.deposed, 0);
@@ -283,7 +283,7 @@ TEST(refused_credentials_are_read_again)
     folder_remove();
 }
 
-TEST(somebody_else_takes_it)
+TEST(another_process_takes_it)
 {
     join(&a, "a");
     await(a.elected == 1);

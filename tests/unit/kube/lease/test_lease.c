@@ -115,7 +115,7 @@ static const struct {
     {"", false},
 };
 
-TEST_EACH(an_event_says_whether_anybody_has_it, array_len(events))
+TEST_EACH(an_event_says_whether_it_has_a_holder, array_len(events))
 {
     struct kube_event e = {0};
     size_t len = strlen(events[_i].event);

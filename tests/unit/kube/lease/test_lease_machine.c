@@ -61,7 +61,7 @@ static const struct history_text stories[] = {
       {.at_ms = 2300, TAKEN, "", ACT},
       {.at_ms = 4600, TIMER, "put", ACT},
       {.at_ms = 4601, TAKEN, "", ACT}}},
-    {"somebody else's: watched, and taken when it was not renewed for as long as it says",
+    {"another process's: watched, and taken when it was not renewed for as long as it says",
      {{.at_ms = 5, START, "get"},
       {.at_ms = 10, SEEN, "", NO, THEIRS(15, "r1")},
       {.at_ms = 2300, TIMER, "get"},
@@ -136,7 +136,7 @@ static const struct history_text stories[] = {
       {.at_ms = 17000, SEEN, "put", NO, .holder = "", .number = 15, .mark = "r1"}}},
     {"a Lease that never had a holder is free",
      {{.at_ms = 5, START, "get"}, {.at_ms = 6, SEEN, "put", NO, .holder = "", .mark = ""}}},
-    {"deleted: whoever had it may not know it",
+    {"deleted: its holder may not know it",
      {{.at_ms = 1000, START, "get"},
       {.at_ms = 1000, SEEN, "", NO, THEIRS(15, "r1")},
       {.at_ms = 3300, TIMER, "get"},
@@ -194,15 +194,15 @@ static const struct history_text stories[] = {
       {.at_ms = 0, MISSING, "post"},
       {.at_ms = 30000, TAKEN, ""},
       {.at_ms = 30250, TIMER, "get"}}},
-    {"somebody else was seen to have it: deposed at once, nothing to clean up",
+    {"another process was seen to have it: deposed at once, nothing to clean up",
      {RENEWS_AT_2300, {.at_ms = 2301, CONFLICT, "get", ACT}, {.at_ms = 2302, SEEN, "deposed", NO, THEIRS(15, "r1")}}},
-    {"a conflict because somebody edited a label",
+    {"a conflict because an operator edited a label",
      {RENEWS_AT_2300,
       {.at_ms = 2301, CONFLICT, "get", ACT},
       {.at_ms = 2302, SEEN, "put", ACT, MINE},
       {.at_ms = 2303, TAKEN, "", ACT},
       {.at_ms = 4600, TIMER, "put", ACT}}},
-    {"an answer to our write that names somebody else is no success",
+    {"an answer to our write that names another holder is no success",
      {{.at_ms = 0, START, "get"}, {.at_ms = 0, MISSING, "post"}, {.at_ms = 1, SEEN, "", NO, THEIRS(15, "r1")}}},
     {"emptied by hand while it is ours: taken back at once, for nobody else may have it yet",
      {RENEWS_AT_2300,
@@ -273,9 +273,9 @@ static const struct history_text stories[] = {
       {.at_ms = 3, TAKEN, "done"}}},
     {"nothing to give up: never had it",
      {{.at_ms = 0, START, "get"}, {.at_ms = 1, RELEASE, "cancel done"}, {.at_ms = 2, TIMER, ""}}},
-    {"nothing to give up: somebody else has it",
+    {"nothing to give up: another process has it",
      {{.at_ms = 0, START, "get"}, {.at_ms = 1, SEEN, "", NO, THEIRS(15, "r1")}, {.at_ms = 2, RELEASE, "done"}}},
-    {"nothing to give up: somebody else has it by now",
+    {"nothing to give up: another process has it by now",
      {LEADS_FROM_0,
       {.at_ms = 900, RELEASE, "put"},
       {.at_ms = 901, CONFLICT, "get"},
@@ -345,7 +345,7 @@ static void check_timer(const struct teller *t, const struct row *r, const char 
                   (unsigned long long)r->at_ms);
 }
 
-TEST_EACH(told, array_len(stories))
+TEST_EACH(actions_step_by_step, array_len(stories))
 {
     const struct history_text *s = &stories[_i];
     struct teller t = {.leading = false};
@@ -426,7 +426,7 @@ TEST(a_renewal_and_a_release_are_no_transitions)
     ck_assert_uint_eq(see(&l, &seen, 3), LEASE_ELECTED);
     ck_assert_uint_eq(lease_machine_step(&l, &(struct lease_machine_event){.type = LEASE_EVENT_RELEASE}, 4), LEASE_PUT);
     assert_writes(&l, "", ACQUIRED, "9", 1, 4);
-    seen.acquire_time[0] = '\0'; /* somebody's edit */
+    seen.acquire_time[0] = '\0'; /* an operator's edit */
     l = at_first_write(&seen);
     assert_writes(&l, ME, NOW, "9", 15, 4);
 }

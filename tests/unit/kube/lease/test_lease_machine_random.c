@@ -1,6 +1,6 @@
 /*
  * At no instant may two act. Thousands of rounds of tests/unit/kube/lease_machine_world.h, each with a seed of its own; a failing one is named
- * and its story is told by:  LEASE_SEED=17 build/unit/test_lease_machine_random
+ * and its steps are printed by:  LEASE_SEED=17 build/unit/test_lease_machine_random
  */
 
 #include "lease_machine_world.h"

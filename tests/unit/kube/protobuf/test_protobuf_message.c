@@ -89,7 +89,7 @@ static const struct bytes_row rows[] = {
     ROW("\x52\x06\x12\x01v\x0a\x01k\x52\x03\x0a\x01l", "{'map':{'k':'v','l':''}}"),
     ROW("\x52\x00", "{'map':{'':''}}"),
     ROW("\x52\x05\x0a\x01k\x18\x01", "{'map':{'k':''}}"),
-    /* what no row names, of every wire type, is not looked into */
+    /* what no row names, of every wire type, is not read */
     ROW("\xfa\x01\x02\xff\xff\xf8\x01\x07\xf9\x01"
         "12345678\xfd\x01"
         "1234\x20\x01",

@@ -10,7 +10,7 @@ struct diff_row {
     const char *backend, *desired;
     enum diff_verdict verdict;
     const char *says; /* what is written, see text_of_writes; "? NAME: why" it is left out; "because why" nothing is */
-    const char *reasons; /* see text_of_reasons; NULL: not looked at */
+    const char *reasons; /* see text_of_reasons; NULL: not compared */
 };
 
 #define GOOD "10.0.0.1:80 check weight 100"

@@ -1,4 +1,4 @@
-/* src/servers/change/admin_states: who set which state in the running HAProxy, as stories of looks, calls and writes. */
+/* src/servers/change/admin_states: who set which state in the running HAProxy, as sequences of readings, calls and writes. */
 #include "../../route_text.h"
 #include "servers/change/diff.h"
 
@@ -10,162 +10,163 @@
 #define DRAINS "n1 10.0.0.1:80 draining; n2 10.0.0.2:80"
 #define OUT "n2 10.0.0.2:80"
 
-/* What happens: "look", "look other" (another process than before), "look ours" (by a reload of ours), "calls STATE" (the
+/* What happens: "read", "read other" (another process than before), "read ours" (by a reload of ours), "calls STATE" (the
  * answer is not there yet), "called STATE", "unanswered STATE", "written", "parks" (written into maintenance), "reloads", all of n1. */
 struct step {
     const char *story;  /* with its first step */
-    const char *before; /* the memory; FIRST: there was no look */
+    const char *before; /* the memory; FIRST: there was no reading */
     const char *what;
-    const char *file, *running, *desired; /* of a look */
+    const char *file, *running, *desired; /* of a reading */
     const char *memory;                   /* after it */
 };
 
 #define FIRST "?"
 
 static const struct step steps[] = {
-    {"nobody does anything", FIRST, "look", N1, "", LIVE, ""},
-    {NULL, NULL, "look other", N1, "", LIVE, ""},
+    {"nobody does anything", FIRST, "read", N1, "", LIVE, ""},
+    {NULL, NULL, "read other", N1, "", LIVE, ""},
 
-    /* ---- the first look ---- */
-    {"at first, what is set on a live one is an operator's", FIRST, "look", N1 N2, "n1 drain", LIVE2,
+    /* ---- the first reading ---- */
+    {"at first, what is set on a live one is an operator's", FIRST, "read", N1 N2, "n1 drain", LIVE2,
      "n1 theirs drain"},
-    {NULL, NULL, "look", N1 N2, "n1 drain", DRAINS, "n1 theirs drain"},
-    {"unless nothing that is wanted is ready", FIRST, "look", N1 N2, "n1 drain", LIVE, "n1 ours drain"},
-    {"of all of them", FIRST, "look", N1 N2, "n1 drain; n2 drain", LIVE2, "n1 ours drain; n2 ours drain"},
-    {"maint is not so easily taken for ours", FIRST, "look", N1, "n1 maint", LIVE, "n1 theirs maint"},
-    {"nor is what comes later", FIRST, "look", N1 N2, "", LIVE2, ""},
-    {NULL, NULL, "look", N1 N2, "n1 drain; n2 drain", LIVE2, "n1 theirs drain; n2 theirs drain"},
-    {"at first, a drain that fits is ours", FIRST, "look", N1, "n1 drain", DRAINS, "n1 ours drain"},
-    {"so is maint", FIRST, "look", N1, "n1 maint", DRAINS, "n1 ours maint"},
-    {"so is that of one that is out", FIRST, "look", N1, "n1 drain", OUT, "n1 ours drain"},
-    {"while nothing is wished for, nothing is known of it", FIRST, "look", N1, "n1 drain", "", "n1 theirs drain"},
-    {NULL, NULL, "look", N1, "n1 drain", "", "n1 theirs drain"},
-    {NULL, NULL, "look", N1, "n1 drain", DRAINS, "n1 ours drain"},
-    {"and then it may be an operator's after all", FIRST, "look", N1 N2, "n1 drain", "", "n1 theirs drain"},
-    {NULL, NULL, "look", N1 N2, "n1 drain", LIVE2, "n1 theirs drain"},
-    {"what is not readable is no look", FIRST, "look", N1, "unreadable", DRAINS, ""},
-    {NULL, NULL, "look", N1, "n1 drain", DRAINS, "n1 ours drain"},
-    {"later it is an operator's in any case", "", "look", N1, "n1 drain", DRAINS, "n1 theirs drain"},
+    {NULL, NULL, "read", N1 N2, "n1 drain", DRAINS, "n1 theirs drain"},
+    {"unless nothing that is desired is ready", FIRST, "read", N1 N2, "n1 drain", LIVE, "n1 ours drain"},
+    {"of all of them", FIRST, "read", N1 N2, "n1 drain; n2 drain", LIVE2, "n1 ours drain; n2 ours drain"},
+    {"maint is not so easily taken for ours", FIRST, "read", N1, "n1 maint", LIVE, "n1 theirs maint"},
+    {"nor is what comes later", FIRST, "read", N1 N2, "", LIVE2, ""},
+    {NULL, NULL, "read", N1 N2, "n1 drain; n2 drain", LIVE2, "n1 theirs drain; n2 theirs drain"},
+    {"at first, a drain that fits is ours", FIRST, "read", N1, "n1 drain", DRAINS, "n1 ours drain"},
+    {"so is maint", FIRST, "read", N1, "n1 maint", DRAINS, "n1 ours maint"},
+    {"so is that of one that is out", FIRST, "read", N1, "n1 drain", OUT, "n1 ours drain"},
+    {"while nothing is wished for, nothing is known of it", FIRST, "read", N1, "n1 drain", "", "n1 theirs drain"},
+    {NULL, NULL, "read", N1, "n1 drain", "", "n1 theirs drain"},
+    {NULL, NULL, "read", N1, "n1 drain", DRAINS, "n1 ours drain"},
+    {"and then it may be an operator's after all", FIRST, "read", N1 N2, "n1 drain", "", "n1 theirs drain"},
+    {NULL, NULL, "read", N1 N2, "n1 drain", LIVE2, "n1 theirs drain"},
+    {"what is not readable is no reading", FIRST, "read", N1, "unreadable", DRAINS, ""},
+    {NULL, NULL, "read", N1, "n1 drain", DRAINS, "n1 ours drain"},
+    {"later it is an operator's in any case", "", "read", N1, "n1 drain", DRAINS, "n1 theirs drain"},
 
     /* ---- an operator's ---- */
-    {"taken back", "n1 theirs drain", "look", N1, "", LIVE, ""},
-    {"where HAProxy has no address the state is its own", "n1 theirs drain", "look", N1, "n1 unresolved", LIVE,
+    {"taken back", "n1 theirs drain", "read", N1, "", LIVE, ""},
+    {"where HAProxy has no address the state is its own", "n1 theirs drain", "read", N1, "n1 unresolved", LIVE,
      "n1 theirs drain"},
-    {"another state", "n1 theirs drain", "look", N1, "n1 maint", LIVE, "n1 theirs maint"},
-    {"forgotten by a reload, until it was set again", "n1 theirs drain", "look other", N1, "", LIVE,
+    {"another state", "n1 theirs drain", "read", N1, "n1 maint", LIVE, "n1 theirs maint"},
+    {"forgotten by a reload, until it was set again", "n1 theirs drain", "read other", N1, "", LIVE,
      "n1 theirs drain lost"},
-    {NULL, NULL, "look", N1, "", LIVE, "n1 theirs drain lost"},
-    {NULL, NULL, "called drain", NULL, NULL, NULL, "n1 theirs drain told drain"},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 theirs drain"},
-    {NULL, NULL, "look", N1, "", LIVE, ""},
-    {"it outlived the reload", "n1 theirs drain", "look other", N1, "n1 drain", LIVE, "n1 theirs drain"},
-    {"set again by the operator", "n1 theirs drain lost", "look", N1, "n1 maint", LIVE, "n1 theirs maint"},
-    {"a reload right after it was set again", "n1 theirs drain told drain", "look other", N1, "", LIVE,
+    {NULL, NULL, "read", N1, "", LIVE, "n1 theirs drain lost"},
+    {NULL, NULL, "called drain", NULL, NULL, NULL, "n1 theirs drain sent drain"},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 theirs drain"},
+    {NULL, NULL, "read", N1, "", LIVE, ""},
+    {"it outlived the reload", "n1 theirs drain", "read other", N1, "n1 drain", LIVE, "n1 theirs drain"},
+    {"set again by the operator", "n1 theirs drain lost", "read", N1, "n1 maint", LIVE, "n1 theirs maint"},
+    {"a reload right after it was set again", "n1 theirs drain sent drain", "read other", N1, "", LIVE,
      "n1 theirs drain lost"},
-    {"a reload that could not be looked at counts at the next look", "n1 theirs drain", "look other", N1, "unreadable",
+    {"a reload that could not be read counts at the next reading", "n1 theirs drain", "read other", N1, "unreadable",
      LIVE, "n1 theirs drain"},
-    {NULL, NULL, "look", N1, "", LIVE, "n1 theirs drain lost"},
-    {"once only", "n1 theirs drain", "look other", N1, "n1 drain", LIVE, "n1 theirs drain"},
-    {NULL, NULL, "look", N1, "", LIVE, ""},
-    {"set again, and the reading is older than that", "n1 theirs drain told drain", "look", N1, "", LIVE,
+    {NULL, NULL, "read", N1, "", LIVE, "n1 theirs drain lost"},
+    {"once only", "n1 theirs drain", "read other", N1, "n1 drain", LIVE, "n1 theirs drain"},
+    {NULL, NULL, "read", N1, "", LIVE, ""},
+    {"set again, and the reading is older than that", "n1 theirs drain sent drain", "read", N1, "", LIVE,
      "n1 theirs drain"},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 theirs drain"},
-    {"set again, and taken back", "n1 theirs drain told drain", "look", N1, "", LIVE, "n1 theirs drain"},
-    {NULL, NULL, "look", N1, "", LIVE, ""},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 theirs drain"},
+    {"set again, and taken back", "n1 theirs drain sent drain", "read", N1, "", LIVE, "n1 theirs drain"},
+    {NULL, NULL, "read", N1, "", LIVE, ""},
 
     /* ---- an operator's, through parking ---- */
     {"it is parked and comes back", "n1 theirs drain", "called maint", NULL, NULL, NULL,
-     "n1 theirs drain ours maint told maint"},
+     "n1 theirs drain ours maint sent maint"},
     {NULL, NULL, "written", NULL, NULL, NULL, "n1 theirs drain ours maint lost"},
-    {NULL, NULL, "look", P1, "", OUT, "n1 theirs drain parked"},
-    {NULL, NULL, "look other", P1, "", OUT, "n1 theirs drain parked"},
-    {NULL, NULL, "look", N1, "", LIVE, "n1 theirs drain lost"},
-    {"parked and back between two looks", "n1 theirs drain", "written", NULL, NULL, NULL, "n1 theirs drain lost"},
+    {NULL, NULL, "read", P1, "", OUT, "n1 theirs drain parked"},
+    {NULL, NULL, "read other", P1, "", OUT, "n1 theirs drain parked"},
+    {NULL, NULL, "read", N1, "", LIVE, "n1 theirs drain lost"},
+    {"parked and back between two readings", "n1 theirs drain", "written", NULL, NULL, NULL, "n1 theirs drain lost"},
     {NULL, NULL, "written", NULL, NULL, NULL, "n1 theirs drain lost"},
-    {NULL, NULL, "look", N1, "", LIVE, "n1 theirs drain lost"},
-    {"ready by hand while it is parked is not taking it back", "n1 theirs drain parked", "look", P1, "n1 ready", OUT,
+    {NULL, NULL, "read", N1, "", LIVE, "n1 theirs drain lost"},
+    {"ready by hand while it is parked is not taking it back", "n1 theirs drain parked", "read", P1, "n1 ready", OUT,
      "n1 theirs drain parked"},
-    {"the file is told maintenance by somebody else, and it is taken out again", "n1 theirs maint", "look", P1, "",
+    {"another writer puts maintenance into the file, and it is taken out again", "n1 theirs maint", "read", P1, "",
      LIVE, "n1 theirs maint parked"},
-    {NULL, NULL, "look", N1, "", LIVE, "n1 theirs maint lost"},
-    {"what is set on a parked one is not remembered", "", "look", P1, "n1 drain", OUT, ""},
-    {"it was to leave, and is wanted after all", "n1 theirs drain", "called maint", NULL, NULL, NULL,
-     "n1 theirs drain ours maint told maint"},
-    {NULL, NULL, "look", N1, "n1 maint", LIVE, "n1 theirs drain ours maint"},
-    {NULL, NULL, "called drain", NULL, NULL, NULL, "n1 theirs drain told drain"},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 theirs drain"},
+    {NULL, NULL, "read", N1, "", LIVE, "n1 theirs maint lost"},
+    {"what is set on a parked one is not remembered", "", "read", P1, "n1 drain", OUT, ""},
+    {"it was to leave, and is desired after all", "n1 theirs drain", "called maint", NULL, NULL, NULL,
+     "n1 theirs drain ours maint sent maint"},
+    {NULL, NULL, "read", N1, "n1 maint", LIVE, "n1 theirs drain ours maint"},
+    {NULL, NULL, "called drain", NULL, NULL, NULL, "n1 theirs drain sent drain"},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 theirs drain"},
     {"a write that left it as it is", "n1 theirs drain", "written", NULL, NULL, NULL, "n1 theirs drain lost"},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 theirs drain"},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 theirs drain"},
 
     /* ---- ours ---- */
     {"another writer brings a parked line back before it is read", "", "parks", NULL, NULL, NULL, ""},
-    {NULL, NULL, "look", N1, "n1 maint", OUT, "n1 ours maint"},
-    {"a drain of ours and its end", "", "called drain", NULL, NULL, NULL, "n1 ours drain told drain"},
-    {NULL, NULL, "look", N1, "n1 drain", DRAINS, "n1 ours drain"},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 ours drain"},
-    {NULL, NULL, "called ready", NULL, NULL, NULL, "n1 told ready"},
-    {NULL, NULL, "look", N1, "", LIVE, ""},
-    {"forgotten by a reload", "n1 ours drain", "look other", N1, "", DRAINS, "n1 ours drain"},
-    {NULL, NULL, "look", N1, "", LIVE, ""},
-    {"told, and a reload forgot it", "n1 ours drain told drain", "look other", N1, "", DRAINS, "n1 ours drain"},
-    {"somebody takes it back", "n1 ours drain", "look", N1, "", DRAINS, "n1 ours drain"},
-    {"the API may take our drain for maint", "n1 ours drain", "look", N1, "n1 maint", DRAINS, "n1 ours drain"},
-    {NULL, NULL, "look", N1, "n1 maint", LIVE, "n1 ours drain"},
-    {"and our maint for a drain", "n1 ours maint", "look", N1, "n1 drain", LIVE, "n1 ours maint"},
+    {NULL, NULL, "read", N1, "n1 maint", OUT, "n1 ours maint"},
+    {"a drain of ours and its end", "", "called drain", NULL, NULL, NULL, "n1 ours drain sent drain"},
+    {NULL, NULL, "read", N1, "n1 drain", DRAINS, "n1 ours drain"},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 ours drain"},
+    {NULL, NULL, "called ready", NULL, NULL, NULL, "n1 sent ready"},
+    {NULL, NULL, "read", N1, "", LIVE, ""},
+    {"forgotten by a reload", "n1 ours drain", "read other", N1, "", DRAINS, "n1 ours drain"},
+    {NULL, NULL, "read", N1, "", LIVE, ""},
+    {"sent, and a reload forgot it", "n1 ours drain sent drain", "read other", N1, "", DRAINS, "n1 ours drain"},
+    {"another writer takes it back", "n1 ours drain", "read", N1, "", DRAINS, "n1 ours drain"},
+    {"the API may take our drain for maint", "n1 ours drain", "read", N1, "n1 maint", DRAINS, "n1 ours drain"},
+    {NULL, NULL, "read", N1, "n1 maint", LIVE, "n1 ours drain"},
+    {"and our maint for a drain", "n1 ours maint", "read", N1, "n1 drain", LIVE, "n1 ours maint"},
     {"it drained, and is written into the file", "n1 ours drain", "called maint", NULL, NULL, NULL,
-     "n1 ours maint told maint"},
+     "n1 ours maint sent maint"},
     {NULL, NULL, "written", NULL, NULL, NULL, "n1 ours maint"},
-    {NULL, NULL, "look", P1, "", OUT, ""},
+    {NULL, NULL, "read", P1, "", OUT, ""},
     {"it drains, and its line is written for another reason", "n1 ours drain", "written", NULL, NULL, NULL,
      "n1 ours drain"},
-    {NULL, NULL, "look", N1, "n1 drain", DRAINS, "n1 ours drain"},
-    {"it drains, and a transaction puts that into the file", "n1 ours drain", "look", P1, "", DRAINS, ""},
-    {"told to be ready, an operator's state is gone as well", "n1 theirs drain", "called ready", NULL, NULL, NULL,
-     "n1 told ready"},
-    {NULL, NULL, "look other", N1, "", LIVE, ""},
+    {NULL, NULL, "read", N1, "n1 drain", DRAINS, "n1 ours drain"},
+    {"it drains, and a transaction puts that into the file", "n1 ours drain", "read", P1, "", DRAINS, ""},
+    {"set to ready, an operator's state is gone as well", "n1 theirs drain", "called ready", NULL, NULL, NULL,
+     "n1 sent ready"},
+    {NULL, NULL, "read other", N1, "", LIVE, ""},
 
     /* ---- around a reload of ours, and a call whose answer is lost ---- */
-    {"what a live one is in right after our own reload stood in the file", "", "look ours", N1, "n1 maint", LIVE,
+    {"what a live one is in right after our own reload stood in the file", "", "read ours", N1, "n1 maint", LIVE,
      "n1 ours maint"},
-    {NULL, NULL, "look", N1, "n1 maint", LIVE, "n1 ours maint"},
-    {"after anybody else's it is an operator's", "", "look other", N1, "n1 maint", LIVE, "n1 theirs maint"},
-    {"and what an operator had set stays theirs", "n1 theirs drain", "look ours", N1, "n1 drain", LIVE,
+    {NULL, NULL, "read", N1, "n1 maint", LIVE, "n1 ours maint"},
+    {"after another one it is an operator's", "", "read other", N1, "n1 maint", LIVE, "n1 theirs maint"},
+    {"and what an operator had set stays theirs", "n1 theirs drain", "read ours", N1, "n1 drain", LIVE,
      "n1 theirs drain"},
-    {"our reload is to forget ours", "n1 ours drain told drain", "reloads", NULL, NULL, NULL, ""},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 theirs drain"},
+    {"our reload is to forget ours", "n1 ours drain sent drain", "reloads", NULL, NULL, NULL, ""},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 theirs drain"},
     {"but no operator's", "n1 theirs drain", "reloads", NULL, NULL, NULL, "n1 theirs drain"},
     {"a call whose answer is lost", "", "calls drain", NULL, NULL, NULL, "n1 ours drain"},
-    {NULL, NULL, "look", N1, "n1 drain", DRAINS, "n1 ours drain"},
+    {NULL, NULL, "read", N1, "n1 drain", DRAINS, "n1 ours drain"},
     {"of what an operator had set already", "n1 theirs drain", "calls drain", NULL, NULL, NULL, "n1 theirs drain"},
     {"and the next reading says what came of it", "", "unanswered drain", NULL, NULL, NULL, "n1 unanswered"},
-    {NULL, NULL, "look", N1, "", DRAINS, ""},
+    {NULL, NULL, "read", N1, "", DRAINS, ""},
     {"to be ready: only its answer ends ours", "n1 ours drain", "calls ready", NULL, NULL, NULL, "n1 ours drain"},
 
     /* ---- readings that are older than a call ---- */
-    {"told to drain while it was read", "", "called drain", NULL, NULL, NULL, "n1 ours drain told drain"},
-    {NULL, NULL, "look", N1, "", LIVE, "n1 ours drain"},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 ours drain"},
-    {"told to be ready while it was read: that is no operator's drain", "n1 ours drain", "called ready", NULL, NULL,
-     NULL, "n1 told ready"},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, ""},
-    {NULL, NULL, "look", N1, "", LIVE, ""},
-    {"where it stays HAProxy is told once more, and then it is one", "n1 told ready", "look", N1, "n1 drain", LIVE, ""},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 ours drain"},
-    {NULL, NULL, "called ready", NULL, NULL, NULL, "n1 told ready"},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, ""},
-    {NULL, NULL, "look", N1, "n1 drain", LIVE, "n1 theirs drain"},
-    {"told maint while it was read in drain: ours still", "n1 ours drain", "called maint", NULL, NULL, NULL,
-     "n1 ours maint told maint"},
-    {NULL, NULL, "look", N1, "n1 drain", OUT, "n1 ours maint"},
-    {NULL, NULL, "look", N1, "n1 maint", OUT, "n1 ours maint"},
+    {"set to drain while it was read", "", "called drain", NULL, NULL, NULL, "n1 ours drain sent drain"},
+    {NULL, NULL, "read", N1, "", LIVE, "n1 ours drain"},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 ours drain"},
+    {"set to ready while it was read: that is no operator's drain", "n1 ours drain", "called ready", NULL, NULL, NULL,
+     "n1 sent ready"},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, ""},
+    {NULL, NULL, "read", N1, "", LIVE, ""},
+    {"where it stays HAProxy is sent it once more, and then it is one", "n1 sent ready", "read", N1, "n1 drain", LIVE,
+     ""},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 ours drain"},
+    {NULL, NULL, "called ready", NULL, NULL, NULL, "n1 sent ready"},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, ""},
+    {NULL, NULL, "read", N1, "n1 drain", LIVE, "n1 theirs drain"},
+    {"set to maint while it was read in drain: ours still", "n1 ours drain", "called maint", NULL, NULL, NULL,
+     "n1 ours maint sent maint"},
+    {NULL, NULL, "read", N1, "n1 drain", OUT, "n1 ours maint"},
+    {NULL, NULL, "read", N1, "n1 maint", OUT, "n1 ours maint"},
 
     /* ---- lines ---- */
-    {"its line is gone", "n1 theirs drain; n2 theirs drain", "look", "", "n1 drain", LIVE, ""},
-    {"HAProxy does not run it for now", "n1 theirs drain told drain", "look", N1, "n1 gone", LIVE,
-     "n1 theirs drain told drain"},
-    {"not ours", "k1 theirs drain; s1 theirs drain", "look", "server k1 10.0.0.1:80\nserver s1 10.0.0.2:80 backup\n",
+    {"its line is gone", "n1 theirs drain; n2 theirs drain", "read", "", "n1 drain", LIVE, ""},
+    {"HAProxy does not run it for now", "n1 theirs drain sent drain", "read", N1, "n1 gone", LIVE,
+     "n1 theirs drain sent drain"},
+    {"not ours", "k1 theirs drain; s1 theirs drain", "read", "server k1 10.0.0.1:80\nserver s1 10.0.0.2:80 backup\n",
      "k1 drain; s1 drain", LIVE, ""},
-    {"a name on two lines", "n1 theirs drain", "look", N1 N1, "n1 drain", LIVE, ""},
+    {"a name on two lines", "n1 theirs drain", "read", N1 N1, "n1 drain", LIVE, ""},
 };
 
 static char kept[] = "k*";
@@ -173,12 +174,12 @@ static char *const globs[] = {kept};
 
 static enum worker_change worker_of(const char *what)
 {
-    if (strcmp(what, "look ours") == 0)
+    if (strcmp(what, "read ours") == 0)
         return WORKER_BY_OUR_RELOAD;
-    return strcmp(what, "look other") == 0 ? WORKER_OTHER : WORKER_SAME;
+    return strcmp(what, "read other") == 0 ? WORKER_OTHER : WORKER_SAME;
 }
 
-static void look(struct admin_states *m, const struct step *s)
+static void refresh(struct admin_states *m, const struct step *s)
 {
     const struct diff_rules rules = {.keep_servers = globs, .keep_count = 1};
     struct backend b;
@@ -195,8 +196,8 @@ static void look(struct admin_states *m, const struct step *s)
 
 static void take_step(struct admin_states *m, const struct step *s)
 {
-    if (str_has_prefix(s->what, "look"))
-        look(m, s);
+    if (str_has_prefix(s->what, "read"))
+        refresh(m, s);
     else if (str_has_prefix(s->what, "called "))
         admin_states_called(m, "n1", text_admin(s->what + strlen("called ")));
     else if (str_has_prefix(s->what, "calls "))
@@ -258,18 +259,18 @@ static bool corrected(enum runtime_admin told, bool crossed, bool other_worker, 
     admin_states_called(&m, "n1", told);
     if (crossed)
         admin_states_crossed(&m, "n1");
-    admin_states_crossed(&m, "n2"); /* nobody was told anything of it */
+    admin_states_crossed(&m, "n2"); /* no command of it was sent */
     bool differs = admin_states_correct(&m, &r, other_worker);
     *ret = rows[1].admin;
     rows[1].admin = RUNTIME_READY;
-    ck_assert(!admin_states_correct(&m, &r, false)); /* the next look is believed */
+    ck_assert(!admin_states_correct(&m, &r, false)); /* the next reading counts */
     ck_assert_int_eq(rows[1].admin, RUNTIME_READY);
     ck_assert_int_eq(rows[0].admin, RUNTIME_READY);
     admin_states_fini(&m);
     return differs;
 }
 
-TEST(what_a_call_crossed_is_what_it_was_told)
+TEST(what_a_call_crossed_is_what_it_was_sent)
 {
     enum runtime_admin now;
     ck_assert(corrected(RUNTIME_DRAIN, true, false, &now));
@@ -277,12 +278,12 @@ TEST(what_a_call_crossed_is_what_it_was_told)
     ck_assert(!corrected(RUNTIME_READY, true, false, &now));
     ck_assert(!corrected(RUNTIME_DRAIN, false, false, &now));
     ck_assert_int_eq(now, RUNTIME_READY);
-    ck_assert(!corrected(RUNTIME_DRAIN, true, true, &now)); /* another process was never told */
+    ck_assert(!corrected(RUNTIME_DRAIN, true, true, &now)); /* another process was never sent it */
     ck_assert_int_eq(now, RUNTIME_READY);
 }
 
-/* Who was read in maint is down because of that, and not by a check, once it is told to be ready. */
-TEST(who_is_back_amid_a_look_is_up)
+/* Who was read in maint is down because of that, and not by a check, once it is set to ready. */
+TEST(who_is_back_amid_a_reading_is_up)
 {
     struct runtime_server row = {.name = (char[]){"n1"}, .admin = RUNTIME_MAINT, .down = true};
     struct runtime r = {.readable = true, .servers = &row, .count = 1};
@@ -309,7 +310,7 @@ static void expect_overrides(const char *memory, const char *text, size_t count)
 TEST(overrides_in_words)
 {
     expect_overrides("", NULL, 0);
-    expect_overrides("n1 ours drain; n2 told ready", NULL, 0);
+    expect_overrides("n1 ours drain; n2 sent ready", NULL, 0);
     expect_overrides("n1 theirs drain", "n1 is in drain", 1);
     expect_overrides("n0 ours drain; n1 theirs drain lost; n2 theirs maint", "n1 is in drain, n2 in maint", 2);
     expect_overrides("n1 theirs drain parked", NULL, 0);

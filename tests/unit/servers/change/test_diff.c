@@ -80,7 +80,7 @@ static const struct diff_row rows[] = {
      "+ n 10.0.0.1:80 check weight 100\n+ n01 10.0.0.2:80 check weight 100\n+ n1x 10.0.0.3:80 check weight 100\n"
      "+ n21 10.0.0.4:80 check weight 100\n+ nx1 10.0.0.5:80 check weight 100",
      NULL},
-    {"one name on two lines of ours: the first is looked after", "",
+    {"one name on two lines of ours: the first is kept right", "",
      "server n1 10.0.0.9:80 check weight 1\nserver n1 " GOOD, "n1 10.0.0.1:80", DIFF_WRITE,
      "~ n1 10.0.0.1:80 check weight 1 (address 10.0.0.9 -> 10.0.0.1)", NULL},
     {"one name on two lines, the first right", "", "server n1 " GOOD "\nserver n1 10.0.0.9:80", "n1 10.0.0.1:80",
@@ -231,7 +231,7 @@ TEST(counts)
 static const struct {
     const char *with, *backend, *desired;
     bool parts, leaves_live;
-    const char *removals, *others; /* NULL: not looked at */
+    const char *removals, *others; /* NULL: not compared */
 } parts[] = {
     {"", "server n1 " GOOD "\nserver n2 10.0.0.2:80", "n1 10.0.0.9:80; n3 10.0.0.3:80", true, true, "- n2 10.0.0.2:80",
      "+ n3 10.0.0.3:80 check weight 100\n~ n1 10.0.0.9:80 check weight 100 (address 10.0.0.1 -> 10.0.0.9)"},

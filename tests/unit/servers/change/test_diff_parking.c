@@ -7,7 +7,7 @@ struct park_row {
     const char *backend;     /* its lines whose name ends with x: their nodes do not exist */
     const char *desired;
     enum diff_verdict verdict;
-    const char *updates, *reasons; /* NULL: not looked at */
+    const char *updates, *reasons; /* NULL: not compared */
     const char *structural;        /* names */
 };
 
@@ -124,7 +124,7 @@ static const struct park_row rows[] = {
      DIFF_NOTHING, "", "", ""},
     {"or in maintenance", "runtime", 0, N1 "\n" N2 " disabled", LIVE1 "; n2 10.0.0.2:80 draining", DIFF_NOTHING, "", "",
      ""},
-    {"its other fields are looked after", "runtime", 0, N1 "\n" N2, LIVE1 "; n2 10.0.0.2:81 draining weight 5",
+    {"its other fields are kept right", "runtime", 0, N1 "\n" N2, LIVE1 "; n2 10.0.0.2:81 draining weight 5",
      DIFF_WRITE, "~ n2 10.0.0.2:81 check weight 5 (port 80 -> 81, weight 100 -> 5)", "n2: n2 is wanted", ""},
     {"without a line it gets none", "runtime", 0, N1, LIVE1 "; n2 10.0.0.2:80 draining", DIFF_NOTHING, "", "", ""},
     {"without runtime: maintenance", "", 0, N1 "\n" N2, LIVE1 "; n2 10.0.0.2:80 draining", DIFF_WRITE,

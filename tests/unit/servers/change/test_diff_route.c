@@ -204,7 +204,7 @@ TEST(many_at_once)
     }
 }
 
-/* The desired state that counts is the one of the difference, though who is parked was looked at with another. */
+/* The desired state that counts is the one of the difference, though who is parked was read with another. */
 TEST(a_new_spare_does_not_go)
 {
     cleanup(made_fini) struct made m = {.rules = {RUNTIME}};

@@ -41,7 +41,7 @@ static const struct diff_row rows[] = {
      N1 "\nserver n2 10.0.0.2:80 backup disabled\nserver k 10.0.0.4:80 disabled",
      "n1 10.0.0.1:80; n2 10.0.0.2:80 draining", DIFF_NOTHING,
      "? n2: the backend has a backup server of that name (10.0.0.2:80), and backup servers are unmanaged", ""},
-    {"a line of ours whose name a server-template makes goes, and is told why", "",
+    {"a line of ours whose name a server-template makes goes, with the reason", "",
      N1 "\n" N2 "\nserver-template n 2-3", "n1 10.0.0.1:80; n2 10.0.0.2:80; out n2 announced nonsense", DIFF_WRITE,
      "- n2 10.0.0.2:80 check weight 100\n"
      "? n2: the line \"server-template n 2-3\" of the backend makes a server of that name",

@@ -80,7 +80,7 @@ static const struct {
     const char *live; /* servers at the beginning */
     struct {
         uint64_t at_ms;
-        const char *unwanted; /* "-": what is wanted is not known */
+        const char *unwanted; /* "-": what is desired is not known */
         const char *held;     /* of them */
         const char *still;    /* live in the file though they might have left */
     } steps[12];
@@ -188,7 +188,7 @@ TEST_EACH(in_time, array_len(courses))
             continue;
         }
         unsigned gone = bits_of(unwanted);
-        live |= at_first & ~gone; /* what is wanted is there, and what is to be there still */
+        live |= at_first & ~gone; /* what is desired is there, and what is to be there still */
         live |= still != NULL ? bits_of(still) : 0;
         report(&b, live & gone, ~gone, (size_t)__builtin_popcount(live), 50, now_ms);
         unsigned is = held(&b, now_ms);

@@ -198,7 +198,7 @@ TEST(its_time_begins_anew_when_it_was_back)
         {N(1) "\n" N(2), DESIRED "; n2 10.0.0.2:80"},
         {PARKED_2, DESIRED "; n2 10.0.0.2:80"}, /* it is to be taken out of maintenance */
         {PARKED_2, DESIRED "; n2 10.0.0.2:80 draining"},
-        {N(1) "\n" N(2), DESIRED}, /* somebody else took it out */
+        {N(1) "\n" N(2), DESIRED}, /* another writer took it out */
         {N(1), DESIRED},
         {PARKED_2, DESIRED "; spare n2 10.0.0.2:80"},
     };

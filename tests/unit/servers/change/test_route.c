@@ -40,10 +40,10 @@ static const struct route_row rows[] = {
     /* ---- it drains: the file stays as it is ---- */
     {"it drains", N1 N2, "", W1 W2 " draining", "", "n2 drain: it drains", "", NULL, 0},
     {"it drains already", N1 N2, "n2 drain", W1 W2 " draining", "n2 ours drain", "", "", NULL, 0},
-    {"whoever did that", N1 N2, "n2 drain", W1 W2 " draining", "n2 theirs drain", "", "", NULL, 0},
+    {"whichever writer did that", N1 N2, "n2 drain", W1 W2 " draining", "n2 theirs drain", "", "", NULL, 0},
     {"an operator's maint is more than a drain", N1 N2, "n2 maint", W1 W2 " draining", "n2 theirs maint", "", "", NULL,
      0},
-    {"it was told, the row is older", N1 N2, "", W1 W2 " draining", "n2 ours drain told drain", "", "", NULL, 0},
+    {"it was sent, the row is older", N1 N2, "", W1 W2 " draining", "n2 ours drain sent drain", "", "", NULL, 0},
     {"a reload forgot it", N1 N2, "", W1 W2 " draining", "n2 ours drain", "n2 drain: it drains", "", NULL, 0},
     {"it was leaving and is to drain now", N1 N2, "n2 maint", W1 W2 " draining", "n2 ours maint", "n2 drain: it drains",
      "", NULL, 0},
@@ -60,10 +60,10 @@ static const struct route_row rows[] = {
      "n2 ready: it is desired again", "", NULL, 0},
     {"back before it was written", N1 N2, "n2 maint", W1 W2, "n2 ours maint", "n2 ready: it is desired again", "", NULL,
      0},
-    {"the row is older than the drain that is to be undone", N1 N2, "", W1 W2, "n2 ours drain told drain",
+    {"the row is older than the drain that is to be undone", N1 N2, "", W1 W2, "n2 ours drain sent drain",
      "n2 ready: it is desired again", "", NULL, 0},
-    {"it was told so, the row is older", N1 N2, "n2 drain", W1 W2, "n2 told ready", "", "", NULL, 0},
-    {"and is to drain again", N1 N2, "n2 drain", W1 W2 " draining", "n2 told ready", "n2 drain: it drains", "", NULL,
+    {"it was sent, the row is older", N1 N2, "n2 drain", W1 W2, "n2 sent ready", "", "", NULL, 0},
+    {"and is to drain again", N1 N2, "n2 drain", W1 W2 " draining", "n2 sent ready", "n2 drain: it drains", "", NULL,
      0},
     {"nobody knows who did that", N1 N2, "n2 drain", W1 W2, "", "", "", NULL, 0},
     {"a reload forgot the drain that is to be undone", N1 N2, "", W1 W2, "n2 ours drain", "", "", NULL, 0},
@@ -72,8 +72,9 @@ static const struct route_row rows[] = {
     {"a drain by hand stays", N1 N2, "n2 drain", W1 W2, "n2 theirs drain", "", "", NULL, 0},
     {"a maint by hand stays", N1 N2, "n2 maint", W1 W2, "n2 theirs maint", "", "", NULL, 0},
     {"a reload forgot it", N1 N2, "", W1 W2, "n2 theirs maint lost", "n2 maint" FORGOT, "", NULL, 0},
-    {"it was set again, the row is older", N1 N2, "", W1 W2, "n2 theirs maint told maint", "", "", NULL, 0},
-    {"ready by hand: the next look says that it is taken back", N1 N2, "", W1 W2, "n2 theirs maint", "", "", NULL, 0},
+    {"it was set again, the row is older", N1 N2, "", W1 W2, "n2 theirs maint sent maint", "", "", NULL, 0},
+    {"ready by hand: the next reading says that it is taken back", N1 N2, "", W1 W2, "n2 theirs maint", "", "", NULL,
+     0},
     {"it drains, and a reload forgot the operator's", N1 N2, "", W1 W2 " draining", "n2 theirs maint lost",
      "n2 maint" FORGOT, "", NULL, 0},
     {"it was parked with an operator's drain, and is back", N1 N2, "", W1 W2, "n2 theirs drain parked",
@@ -91,8 +92,8 @@ static const struct route_row rows[] = {
     {"it leaves", N1 N2, "", W1, "", "n2 maint: it is no longer desired", "n2 maintenance on (parked)", NULL, 0},
     {"it drained before", N1 N2, "n2 drain", W1, "n2 ours drain", "n2 maint: it is no longer desired",
      "n2 maintenance on (parked)", NULL, 0},
-    {"it is told already", N1 N2, "n2 maint", W1, "n2 ours maint", "", "n2 maintenance on (parked)", NULL, 0},
-    {"it was told, the row is older", N1 N2, "n2 drain", W1, "n2 ours maint told maint", "",
+    {"it is sent already", N1 N2, "n2 maint", W1, "n2 ours maint", "", "n2 maintenance on (parked)", NULL, 0},
+    {"it was sent, the row is older", N1 N2, "n2 drain", W1, "n2 ours maint sent maint", "",
      "n2 maintenance on (parked)", NULL, 0},
     {"an operator's maint is enough", N1 N2, "n2 maint", W1, "n2 theirs maint", "", "n2 maintenance on (parked)", NULL,
      0},
@@ -110,9 +111,9 @@ static const struct route_row rows[] = {
     {"one that drains by file runs", N1 P2, "n2 ready", W1 W2 " draining", "",
      "n2 maint: haproxy.cfg has it in maintenance", "", NULL, 0},
     {"a parked one in drain", N1 P2, "n2 drain", W1, "", "", "", NULL, 0},
-    {"a parked one, told already", N1 P2, "n2 ready", W1, "n2 ours maint told maint", "", "", NULL, 0},
+    {"a parked one, sent already", N1 P2, "n2 ready", W1, "n2 ours maint sent maint", "", "", NULL, 0},
     {"what an operator set on it before waits", N1 P2, "", W1, "n2 theirs drain parked", "", "", NULL, 0},
-    {"one that is wanted runs already", N1 P2, "n2 ready", W1 W2, "", "", "n2 maintenance off", NULL, 0},
+    {"one that is desired runs already", N1 P2, "n2 ready", W1 W2, "", "", "n2 maintenance off", NULL, 0},
 
     /* ---- it comes back ---- */
     {"out of maintenance", N1 P2, "", W1 W2, "", "", "n2 maintenance off", NULL, 0},
@@ -139,18 +140,18 @@ static const struct route_row rows[] = {
     {"a check", N1 "server n2 10.0.0.2:80 weight 100\n", "", W1 W2, "", "", "", "server n2: check on", 0},
     {"a name moves to an address", N1 "server n2 web.example" W "\n", "", W1 W2, "", "", "",
      "server n2: address web.example -> 10.0.0.2", 0},
-    {"the first reason is told", N1, "", W1 W2 W3, "", "", "", "server n2 is new", 0},
+    {"the first reason is given", N1, "", W1 W2 W3, "", "", "", "server n2 is new", 0},
     {"the others take effect at once", N1 P2, "", W1 W2 W3, "", "", "n2 maintenance off", "server n3 is new", 0},
     {"settings", "balance leastconn\n" N1, "", W1, "", "", "", "the backend: balance leastconn -> roundrobin", 0},
     {"a backend to be made", "missing\n", "", W1, "", "", "", "the backend is new", 0},
     {"HAProxy does not run it yet", N1 N2, "n2 gone", W1, "", "", "", "HAProxy does not run server n2 yet", 0},
-    {"nor can it be told", N1 N2, "n2 gone", W1 W2 " draining", "", "", "", NULL, 0},
+    {"nor can it be sent", N1 N2, "n2 gone", W1 W2 " draining", "", "", "", NULL, 0},
 
-    /* ---- somebody has to be ready ---- */
-    {"the last one that is ready is not told to leave before another is back", N1 P2, "", "n2 10.0.0.2:80", "", "",
+    /* ---- a server has to be ready ---- */
+    {"the last one that is ready is not sent away before another is back", N1 P2, "", "n2 10.0.0.2:80", "", "",
      "n2 maintenance off\nn1 maintenance on (parked)", NULL, 0},
     {"nor to drain", N1 P2, "", W1 " draining" W2, "", "", "n2 maintenance off", NULL, 0},
-    {"one that is told to be ready is another", N1 N2, "n2 drain", "n2 10.0.0.2:80", "n2 ours drain",
+    {"one that is set to ready is another", N1 N2, "n2 drain", "n2 10.0.0.2:80", "n2 ours drain",
      "n2 ready: it is desired again\nn1 maint: it is no longer desired", "n1 maintenance on (parked)", NULL, 0},
     {"one that an operator has in drain is none", N1 N2, "n2 drain", W1 " draining" W2, "n2 theirs drain", "", "", NULL,
      0},
@@ -166,7 +167,7 @@ static const struct route_row rows[] = {
      "n1 maint: it is no longer desired", "n2 maintenance off\nn1 maintenance on (parked)", NULL, 0},
     {"who has no address is none", N1 P2 "server k1 10.0.0.3:80\n", "k1 unresolved", "n2 10.0.0.2:80", "", "",
      "n2 maintenance off\nn1 maintenance on (parked)", NULL, 0},
-    {"nor is it told anything", N1 N2 N3, "n2 unresolved", W1 W2 " draining" W3, "", "", "", NULL, 0},
+    {"nor is it sent anything", N1 N2 N3, "n2 unresolved", W1 W2 " draining" W3, "", "", "", NULL, 0},
     {"nothing can be written: who was parked is back where it is", N1 P2, "", W1 W2, "",
      "n2 ready: it is desired again", "n2 maintenance off", NULL, HELD_UP},
     {"not at another place", N1 P2, "n2 at 10.0.0.9:80", W1 W2, "", "", "n2 maintenance off", NULL, HELD_UP},
@@ -182,23 +183,22 @@ static const struct route_row rows[] = {
      "n2 maintenance off\nn1 maintenance on (parked)", "server n3 is new", 0},
     {"not where it comes back later, at its address", N1 P2, "", "n2 10.0.0.9:80; n3 10.0.0.3:80", "", "",
      "n2 maintenance off, address 10.0.0.2 -> 10.0.0.9, address first", "server n3 is new", 0},
-    {"one that is being written is none, and is told nothing", N1 N2, "n2 maint", W1 " draining" W2, "n2 ours maint",
+    {"one that is being written is none, and is sent nothing", N1 N2, "n2 maint", W1 " draining" W2, "n2 ours maint",
      "", "", NULL, WRITING},
     {"but another one is", N1 N2 N3, "n2 maint", W1 " draining" W2 W3, "n2 ours maint", "n1 drain: it drains", "", NULL,
      WRITING},
     {"nor is one that still takes connections while it is written", N1 N2, "", W1 " draining" W2, "", "", "", NULL,
      WRITING},
-    {"nor after it was told to be back", N1 N2, "", W1 " draining" W2, "n2 ours drain told ready", "", "", NULL,
-     STOPPING},
+    {"nor after it was set to ready", N1 N2, "", W1 " draining" W2, "n2 ours drain sent ready", "", "", NULL, STOPPING},
     {"nor is one whose call to stop got no answer", N1 N2, "", "n2 10.0.0.2:80", "n2 ours drain late drain", "", "",
      NULL, 0},
     {"but one that was stopped is, where it is read ready again", N1 N2, "", "n2 10.0.0.2:80", "n2 ours drain",
      "n1 maint: it is no longer desired", "n1 maintenance on (parked)", NULL, 0},
-    {"but where it was answered, and it is told to be back", N1 N2, "n2 drain", "n2 10.0.0.2:80",
-     "n2 ours drain told drain", "n2 ready: it is desired again\nn1 maint: it is no longer desired",
+    {"but where it was answered, and it is set to ready", N1 N2, "n2 drain", "n2 10.0.0.2:80",
+     "n2 ours drain sent drain", "n2 ready: it is desired again\nn1 maint: it is no longer desired",
      "n1 maintenance on (parked)", NULL, 0},
-    {"nor is one that is being told to leave", N1 N2, "", W1 " draining" W2, "n2 ours maint", "", "", NULL, STOPPING},
-    {"it is told to come back when that is answered", N1 N2, "n2 maint", W1 " draining" W2, "n2 ours maint",
+    {"nor is one that is being sent away", N1 N2, "", W1 " draining" W2, "n2 ours maint", "", "", NULL, STOPPING},
+    {"it is set to ready when that is answered", N1 N2, "n2 maint", W1 " draining" W2, "n2 ours maint",
      "n2 ready: it is desired again\nn1 drain: it drains", "", NULL, STOPPING},
     {"where nothing is wished for, the last one goes", N1, "", "", "", "", "n1 maintenance on (parked)", NULL, 0},
     {"what runs against the file stays until the other is back", P1 P2, "n1 ready", W2 + 2, "", "",
@@ -216,14 +216,14 @@ static const struct route_row rows[] = {
     {"a name on two lines", N1 N2 "server n2 10.0.0.3" W "\n", "", W1 "; n2 10.0.0.2:80 draining", "", "", "", NULL, 0},
     {"and one that leaves", N1 N2 "server n2 10.0.0.3" W "\n", "", W1, "", "", "", "server n2 is removed", 0},
 
-    /* ---- nothing is told, and all goes by transactions ---- */
+    /* ---- no runtime update, and all goes by transactions ---- */
     {"closed", N1 N2, "", W1, "", "", "", "server n2: maintenance on (parked)", CLOSED},
     {"closed, and it drains", N1 N2, "", W1 W2 " draining", "", "", "", "server n2: maintenance on (draining)", CLOSED},
     {"closed, and ours is to be undone", N1 N2, "n2 drain", W1 W2, "n2 ours drain", "", "", NULL, CLOSED},
     {"closed, in step", N1 N2, "", W1 W2, "", "", "", NULL, CLOSED},
     {"not readable", N1 N2, "unreadable", W1, "", "", "", "server n2: maintenance on (parked)", 0},
     {"nothing may be written", N1 N2, "", W1 W3, "", "", "", NULL, QUIET},
-    {"nor told, of a drain", N1 N2, "", W1 W2 " draining", "", "", "", NULL, QUIET},
+    {"nor sent, of a drain", N1 N2, "", W1 W2 " draining", "", "", "", NULL, QUIET},
     {"nor of its end", N1 N2, "n2 drain", W1 W2, "n2 ours drain", "", "", NULL, QUIET},
     {"nor of an operator's state", N1 N2, "", W1 W2, "n2 theirs drain lost", "", "", NULL, QUIET},
 };
@@ -356,7 +356,7 @@ TEST(more_writes_than_a_reload_is_worth)
 }
 
 /* Held back by the loss limit: it is not among the changes any more. */
-TEST(who_is_delayed_is_told_nothing)
+TEST(who_is_delayed_is_sent_nothing)
 {
     const struct route_row row = {.file = N1 N2, .running = "", .desired = W1, .memory = ""};
     cleanup(world_fini) struct world w;
@@ -367,13 +367,13 @@ TEST(who_is_delayed_is_told_nothing)
     ck_assert(!w.choice.transaction);
 }
 
-/* Held means serving, whatever it was told before. */
+/* Held means serving, whatever it was sent before. */
 static const struct route_row held_rows[] = {
-    {"it was told to leave", N1 N2, "n2 maint", W1, "n2 ours maint", "n2 ready" STAYS, "", NULL, 0},
-    {"the row is older than that", N1 N2, "", W1, "n2 ours maint told maint", "n2 ready" STAYS, "", NULL, 0},
+    {"it was sent away", N1 N2, "n2 maint", W1, "n2 ours maint", "n2 ready" STAYS, "", NULL, 0},
+    {"the row is older than that", N1 N2, "", W1, "n2 ours maint sent maint", "n2 ready" STAYS, "", NULL, 0},
     {"it drained", N1 N2, "n2 drain", W1, "n2 ours drain", "n2 ready" STAYS, "", NULL, 0},
     {"it is ready again", N1 N2, "", W1, "n2 ours maint", "", "", NULL, 0},
-    {"told so, the row is older", N1 N2, "n2 maint", W1, "n2 told ready", "", "", NULL, 0},
+    {"sent, the row is older", N1 N2, "n2 maint", W1, "n2 sent ready", "", "", NULL, 0},
     {"an operator did it", N1 N2, "n2 maint", W1, "n2 theirs maint", "", "", NULL, 0},
     {"nobody knows who did it", N1 N2, "n2 maint", W1, "", "", "", NULL, 0},
     {"its line is in maintenance", N1 P2, "n2 maint", W1, "n2 ours maint", "", "", NULL, 0},
@@ -427,7 +427,7 @@ TEST(what_is_parked_long_enough_waits_for_another_transaction)
 }
 
 /* A verdict without changes says by itself that nothing is to be done, drains among it. */
-TEST(a_hold_and_a_refusal_tell_nothing)
+TEST(a_hold_and_a_refusal_send_nothing)
 {
     static const enum diff_verdict verdicts[] = {DIFF_NO_ENDPOINT, DIFF_REFUSE};
     for (size_t i = 0; i < array_len(verdicts); i++) {

@@ -76,8 +76,8 @@ static const struct row rows[] = {
      "none of the Service's 2 endpoints is ready", NULL},
     {"none ready: serving alone is not enough", NODES "slice a http/80 : 10.0.0.1@n1=odd 10.0.0.2@n2=leaving", "",
      DESIRED_OK, "n2 10.0.0.2 80", "~endpoint 10.0.0.1 of slice a: it is not ready (on node n1)", NULL, NULL},
-    {"what is left out is told by the name of the node", NODES "slice a http/80 : 10.0.0.8@n8 10.0.0.7@n7 10.0.0.1@n1",
-     "", DESIRED_OK, "n1 10.0.0.1 80",
+    {"what is left out is ordered by the name of the node",
+     NODES "slice a http/80 : 10.0.0.8@n8 10.0.0.7@n7 10.0.0.1@n1", "", DESIRED_OK, "n1 10.0.0.1 80",
      "endpoint 10.0.0.7 of slice a: its node n7 is not known\n"
      "endpoint 10.0.0.8 of slice a: its node n8 is not known",
      NULL, NULL},

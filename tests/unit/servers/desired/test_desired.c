@@ -373,7 +373,7 @@ TEST(looking_up)
     text_mapping_close(&m);
 }
 
-/* Several places may have one server name: what is worth a warning is told. */
+/* Several places may have one server name: what is worth a warning is reported. */
 TEST(of_several_reasons_the_one_to_warn_of)
 {
     struct desired_skip skips[] = {{.server = (char[]){"n2"}, .ordinary = true},

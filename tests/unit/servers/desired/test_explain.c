@@ -169,14 +169,14 @@ TEST(nothing_is_known)
         ck_assert_int_eq(explain_node(&m.in, names[i], &e), -1);
         ck_assert(e.rules == NULL && e.verdict == NULL && e.server == NULL && e.rule_count == 0);
     }
-    cache_forget(m.caches.slices); /* not synced any more: nothing is told of what is half known */
+    cache_forget(m.caches.slices); /* not synced any more: nothing is reported of what is half known */
     ck_assert_int_eq(explain_node(&m.in, "n1", &e), -1);
     explanation_fini(&e);
     text_mapping_close(&m);
 }
 
 /* A drain that is over for the daemon begins now for who asks; and asking changes nothing. */
-TEST(states_are_not_looked_at)
+TEST(states_are_not_compared)
 {
     struct mapping_text m;
     struct explanation e;
@@ -218,7 +218,7 @@ static void check_rules(const struct explanation *e)
     ck_assert(e->state == SERVER_OUT || e->rule_count == array_len(order));
 }
 
-/* Of a node without endpoints desired tells nothing; who asks is told which rule comes first. */
+/* Of a node without endpoints desired reports nothing; who asks gets which rule comes first. */
 static bool is_untold(const struct mapping_text *m, const char *name, const char *verdict)
 {
     const struct node *n = cache_find(m->caches.nodes, name);

@@ -29,7 +29,7 @@ static const struct {
     {"U L +5000 L +5000 L", "live draining out! out!"},
     {"U L +1000 -", "live draining out!"},
     {"U L +1000 G", "live draining out!"},
-    /* or somebody ends it */
+    /* or an operator ends it */
     {"U L U", "live draining live"},
     {"U L E", "live draining out!"},
     {"U L G", "live draining out!"},

@@ -5,7 +5,7 @@
 
 #include "../../effort.h"
 
-/* ---- one stream, told twice ---- */
+/* ---- one stream, played twice ---- */
 
 struct stream {
     struct mapping_text m;
@@ -181,7 +181,7 @@ static void relist_happens(struct stream *s)
     }
     if (dice_one_in(&s->dice, 2)) /* it is listed otherwise */
         slice_happens(s, false);
-    if (dice_one_in(&s->dice, 3)) { /* it is looked at meanwhile */
+    if (dice_one_in(&s->dice, 3)) { /* it is read meanwhile */
         cleanup(held_fini) struct held last = {0};
         step(s, &last);
     }
@@ -417,7 +417,7 @@ TEST(spares_follow_the_first_port)
     stream_close(&s);
 }
 
-/* What the states are told from elsewhere is seen by all. */
+/* What the states get from elsewhere is seen by all. */
 TEST(a_recall_concerns_all)
 {
     struct stream s;

@@ -1,4 +1,4 @@
-"""What a Data Plane API tells HAProxy beside a write, instead of a reload, and whether that is read back (haproxy/dataplane)."""
+"""What a Data Plane API sends HAProxy beside a write, instead of a reload, and whether that is read back (haproxy/dataplane)."""
 
 from .mutant import Mutant, room
 
@@ -13,41 +13,41 @@ MACHINE = "haproxy/storage_machine.c"
 COUNT = "haproxy/map_text.c"
 CHANGE = "haproxy/change.c"
 
-room("told: servers", ("test_server_actions",), (
+room("beside a write: servers", ("test_server_actions",), (
     Mutant("who leaves comes before who takes over", ACTIONS, "== (leave == 1)", "== (leave == 0)"),
     Mutant("a server comes back at its old address", ACTIONS,
            "    if (c->fields & SERVER_WEIGHT) {\n        actions_begin(b, SET_WEIGHT, c);\n        buf_printf(b, \"%d\", s->weight);\n    }\n    if (c->fields & SERVER_MAINTENANCE) {\n        actions_begin(b, SET_STATE, c);\n        buf_add(b, s->maintenance ? STATE_MAINT : STATE_READY);\n    }\n",
            "    if (c->fields & SERVER_MAINTENANCE) {\n        actions_begin(b, SET_STATE, c);\n        buf_add(b, s->maintenance ? STATE_MAINT : STATE_READY);\n    }\n    if (c->fields & SERVER_WEIGHT) {\n        actions_begin(b, SET_WEIGHT, c);\n        buf_printf(b, \"%d\", s->weight);\n    }\n"),
     Mutant("any name fits into an action", ACTIONS, "return name[0] != '\\0' && name[strspn(name, ACTIONS_NAME)] == '\\0';", "return name[0] != '\\0';"),
     Mutant("a header has any length", ACTIONS, "if (b.len > ACTIONS_MAX_BYTES)", "if (false)"),
-    Mutant("half of the changes are told", ACTIONS, "        if (actions_check(changes->list[i], err) != 0)\n            return -1;\n", "        if (actions_check(changes->list[i], err) != 0)\n            continue;\n"),
-    Mutant("a drain was told", ACTIONS, "(s->maintenance || str_eq(value, STATE_READY)) && words == NULL", "words == NULL"),
+    Mutant("half of the changes are sent", ACTIONS, "        if (actions_check(changes->list[i], err) != 0)\n            return -1;\n", "        if (actions_check(changes->list[i], err) != 0)\n            continue;\n"),
+    Mutant("a drain was sent", ACTIONS, "(s->maintenance || str_eq(value, STATE_READY)) && words == NULL", "words == NULL"),
     Mutant("a new server can be set", CHANGE, "if (c->kind != CHANGE_SET_SERVER)", "if (c->kind == CHANGE_REMOVE_SERVER)"),
     Mutant("a name can be read back", CHANGE, "(str_ip_family(c->server->address) == 0 || c->server->port == 0)", "c->server->port == 0"),
     Mutant("checks are set, too", CHANGE, "if (c->fields & ~can)", "if (false)"),
 ))
-room("told: the write", ("test_replacement",), (
+room("beside a write: the write", ("test_replacement",), (
     Mutant("nothing is read back", REPLACEMENT, "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL) {", "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL && false) {"),
-    Mutant("whatever runs is what was told", REPLACEMENT, "r->runs = r->back.why.kind == ERROR_NONE;", "r->runs = true;"),
-    Mutant("after an action that failed nobody looks", REPLACEMENT, "    if (replacement_is_written(r, a))\n        return replacement_look(r, a);\n", ""),
+    Mutant("whatever runs is what was sent", REPLACEMENT, "r->runs = r->back.why.kind == ERROR_NONE;", "r->runs = true;"),
+    Mutant("after an action that failed nothing is read", REPLACEMENT, "    if (replacement_is_written(r, a))\n        return replacement_look(r, a);\n", ""),
     Mutant("any 500 comes after the write", REPLACEMENT, "a->version == r->version + 1;", "true;"),
     Mutant("a 500 without actions comes after the write", REPLACEMENT, "r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL", "r->state == REPLACEMENT_WRITE && a->error == NULL"),
     Mutant("another writer's file is ours", REPLACEMENT, "if (transaction_is_success(a) && a->version == r->version)", "if (transaction_is_success(a))"),
-    Mutant("what goes back runs though HAProxy was told otherwise", REPLACEMENT, "(r->reload_id != NULL || r->actions.len > 0 ||", "(r->reload_id != NULL ||"),
-    Mutant("what was told stands nowhere", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "false)"),
+    Mutant("what goes back runs though HAProxy was sent otherwise", REPLACEMENT, "(r->reload_id != NULL || r->actions.len > 0 ||", "(r->reload_id != NULL ||"),
+    Mutant("what was sent stands nowhere", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "false)"),
     Mutant("a comment of any length", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "r->actions.len > 0)"),
     Mutant("an address is there at once", BACK, "if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)", "if (false)"),
     Mutant("an address is awaited for ever", BACK, "if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)", "if (problem != NULL && comes)"),
     Mutant("an address that never comes is good", BACK, "        (void)error_set(&r->why, ERROR_INVALID, \"%s\", problem);\n", ""),
 ))
-room("told: the start", ("test_instance_replace",), (
-    Mutant("what was told runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),
-    Mutant("what was told is loaded for nothing", READER, "        o->to->unloaded = false;\n", ""),
-    Mutant("weights that nobody sees are as told", READER, "o->back.strict = true; /*", "o->back.strict = false; /*"),
-    Mutant("what was not told is read back", READER, "    if (o->told.count > 0) {", "    if (false) {"),
+room("beside a write: the start", ("test_instance_replace",), (
+    Mutant("what was sent runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),
+    Mutant("what was sent is loaded for nothing", READER, "        o->to->unloaded = false;\n", ""),
+    Mutant("weights that nobody sees are as sent", READER, "o->back.strict = true; /*", "o->back.strict = false; /*"),
+    Mutant("what was not sent is read back", READER, "    if (o->told.count > 0) {", "    if (false) {"),
     Mutant("what is to be loaded after a write was loaded before", "haproxy/instance.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
 ))
-room("told: files", ("test_storage_run", "test_map_payload", "test_storage"), (
+room("beside a write: files", ("test_storage_run", "test_map_payload", "test_storage"), (
     Mutant("few entries are appended", PAYLOAD, "    if (bytes <= BLOCK_BYTES)\n", "    if (bytes < BLOCK_BYTES)\n"),
     Mutant("other entries are the same", RUN, "    if (!map_entries_same(&is, &r->entries))", "    if (is.count != r->entries.count)"),
     Mutant("lines that the API loses are sent", PAYLOAD, "        if (arrived[i] != i)\n            return false;\n", ""),
@@ -58,19 +58,19 @@ room("told: files", ("test_storage_run", "test_map_payload", "test_storage"), (
     Mutant("a value need not be", PAYLOAD, "return e->value_len > 0 && ", "return "),
     Mutant("any certificate is the one", RUN, "return strcasecmp(own.sha1, sha1) == 0 ? 0", "return true ? 0"),
     Mutant("a reload of the API's is none", RUN, "return a->reload_id == NULL ? storage_run_send", "return true ? storage_run_send"),
-    Mutant("a page is told", RUN, "    if (f->place == STORAGE_GENERAL)\n", "    if (false)\n"),
+    Mutant("a page is sent", RUN, "    if (f->place == STORAGE_GENERAL)\n", "    if (false)\n"),
     Mutant("a map is not read back", RUN, "return a->reload_id == NULL ? storage_run_send(r, STORAGE_RUN_READ)", "return a->reload_id == NULL ? storage_run_done(r)"),
-    Mutant("what is told is not what runs", STORAGE, "    storage_machine_settle(&s->machine, e);\n    s->machine.news.ran++;", "    s->machine.news.ran++;"),
-    Mutant("a file that is new is told", STORAGE, "if (f == NULL || added)", "if (f == NULL)"),
-    Mutant("HAProxy is told though a reload comes", STORAGE, "        if (e->changed && storage_may_run(", "        if (false && storage_may_run("),
+    Mutant("what is sent is not what runs", STORAGE, "    storage_machine_settle(&s->machine, e);\n    s->machine.news.ran++;", "    s->machine.news.ran++;"),
+    Mutant("a file that is new is sent", STORAGE, "if (f == NULL || added)", "if (f == NULL)"),
+    Mutant("HAProxy gets commands though a reload comes", STORAGE, "        if (e->changed && storage_may_run(", "        if (false && storage_may_run("),
     Mutant("what was not taken runs", STORAGE, "    if (s->run.why.kind != ERROR_NONE)\n        return storage_reloads(s, e, s->run.why.message);\n", ""),
 ))
-room("told: foreseen", ("test_storage_foresight",), (
+room("beside a write: foreseen", ("test_storage_foresight",), (
     Mutant("what was left half done is unchanged", MACHINE, "return e != NULL && (e->changed || (m->request.foresight", "return e != NULL && (false || (m->request.foresight"),
     Mutant("a file that is not there is not new", STORAGE, "e->added || !e->present, &why", "e->added, &why"),
     Mutant("bytes that are there are stored again", MACHINE, "    if (m->by_api || m->request.foresight != NULL)\n        machine_look", "    if (false)\n        machine_look"),
-    Mutant("what HAProxy has not loaded is told", STORAGE, "    if (s->run.why.kind != ERROR_NONE)\n        storage_foreseen_reload", "    if (false)\n        storage_foreseen_reload"),
-    Mutant("HAProxy is told of what is only asked about", RUN, "return r->asks ? storage_run_done(r) :", "return false ? storage_run_done(r) :"),
+    Mutant("what HAProxy has not loaded is sent", STORAGE, "    if (s->run.why.kind != ERROR_NONE)\n        storage_foreseen_reload", "    if (false)\n        storage_foreseen_reload"),
+    Mutant("HAProxy is sent what is only asked about", RUN, "return r->asks ? storage_run_done(r) :", "return false ? storage_run_done(r) :"),
     Mutant("a file that goes costs nothing", MACHINE, "    if (e->changed)\n        storage_foreseen_reload", "    if (false)\n        storage_foreseen_reload"),
     Mutant("what another one put there is deleted", MACHINE, "return e->found || !e->present ? MACHINE_FORGOTTEN", "return !e->present ? MACHINE_FORGOTTEN"),
     Mutant("a key that is there twice counts once", COUNT, "return order != 0 ? order : (x->key > y->key) - (x->key < y->key);", "return order != 0 ? order : map_entry_order(a, b);"),

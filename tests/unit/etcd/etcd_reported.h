@@ -1,4 +1,4 @@
-/* What a watch told, in words. */
+/* What a watch reported, in words. */
 #pragma once
 
 #include "../test.h"
@@ -7,7 +7,7 @@
 #include "etcd/watch.h"
 
 static struct error told_why; /* it is lost */
-static struct buf told;       /* what the watch told, a word or so each */
+static struct buf told;       /* what the watch reported, a word or so each */
 
 static inline void on_changed(void *arg, const struct etcd_event *events, size_t count, int64_t revision)
 {
