@@ -72,6 +72,10 @@ static void driver_file_replaced(struct dataplane_driver *d)
     }
     if (r->result == TRANSACTION_REJECTED) /* it leaves a failed transaction behind */
         d->cleaned = false;
+    if (r->refusal != NULL) {
+        transaction_note_refusal(&d->transaction, r->refusal);
+        d->cleaned = false;
+    }
     struct cfg_content *file = d->file;
     d->file = NULL; /* the next one may begin within the event */
     if (d->servers.writing)

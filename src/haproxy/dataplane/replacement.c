@@ -41,6 +41,7 @@ void replacement_fini(struct replacement *r)
     server_adds_fini(&r->adds);
     read_back_fini(&r->back);
     free(r->why);
+    free(r->refusal);
     for (size_t i = 0; i < array_len(r->own); i++)
         cfg_content_unref(r->own[i]);
     free(r->reload_id);
@@ -225,6 +226,8 @@ static struct transaction_action replacement_failed(struct replacement *r, const
     bool validates = r->state == REPLACEMENT_VALIDATE;
     enum transaction_result result = replacement_result_of(r, a);
     transaction_explain(&r->error, a, replacement_doing(r), transaction_wrong_answer(a));
+    if (a->error == NULL && a->status == 500)
+        r->refusal = codec_refusal(a->body, a->body_len);
     cleanup(mem_free_ptr) char *refusal = result == TRANSACTION_REJECTED ? codec_refusal(a->body, a->body_len) : NULL;
     if (refusal != NULL) {
         cleanup(mem_free_ptr) char *text = validation_text(refusal, r->request.edits, !validates);

@@ -63,6 +63,7 @@ struct replacement {
     struct error error; /* why; kind NONE with PREVIEWED and COMMITTED */
     char *reload_id;    /* of an API that reloads all the same; NULL: none */
     bool runs;          /* COMMITTED: HAProxy has all of its changes, and was read back */
+    char *refusal;      /* what the API answered with a 500; NULL: nothing */
     char *why;          /* it takes a reload; NULL: it was not tried without, or nothing is to be said */
     int64_t retry_after_ms;
     uint64_t took_us;
