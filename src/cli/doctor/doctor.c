@@ -1,6 +1,5 @@
 #include "cli/doctor/doctor.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -25,12 +24,6 @@ struct answers {
     struct doctor_dataplane **dataplanes; /* as in settings */
     struct local_facts local;
 };
-
-void doctor_wait(struct doctor *d, const bool *answered)
-{
-    while (!*answered && event_base_loop(d->base, EVLOOP_ONCE) == 0)
-        ;
-}
 
 /* ---- asking ---- */
 

@@ -12,6 +12,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
+#include "cli/run.h"
 
 #define NAMES_SHOWN 5
 
@@ -43,7 +44,7 @@ static void ask(struct answer *a, struct doctor *d, const char *url, const char 
 {
     static const struct http_callbacks callbacks = {.on_done = on_answer};
     if (daemon_request_start(&a->request, d->base, url, path, d->options->timeout_ms, &callbacks, a, &a->error) == 0)
-        doctor_wait(d, &a->over);
+        run_until_over(d->base, &a->over);
 }
 
 static void answer_fini(struct answer *a)

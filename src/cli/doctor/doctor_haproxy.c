@@ -19,6 +19,7 @@
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect_report.h"
+#include "cli/run.h"
 
 #define OPEN_TRANSACTIONS_MANY 10 /* half of what the API allows by default */
 #define STAT_MAX_BYTES 4096
@@ -160,7 +161,7 @@ struct doctor_dataplane *doctor_dataplane_start(struct doctor *d, struct datapla
 
 void doctor_dataplane_wait(struct doctor_dataplane *p)
 {
-    doctor_wait(p->doctor, &p->over);
+    run_until_over(p->doctor->base, &p->over);
 }
 
 void doctor_dataplane_free(struct doctor_dataplane *p)

@@ -41,8 +41,6 @@ struct doctor {
     struct error no_kube, no_dataplanes, no_local;
 };
 
-void doctor_wait(struct doctor *d, const bool *answered); /* runs the loop until then */
-
 /* ---- Kubernetes ---- */
 
 /* How one of the requests ended. */
