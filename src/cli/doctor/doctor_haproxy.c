@@ -299,8 +299,7 @@ static bool report_api(const struct doctor_dataplane *p, const struct settings_d
     bool old = v2->asked && (v2->error.kind == ERROR_NONE || v2->status == 401);
     doctor_set(s, "problem", v3->error.message);
     doctor_set(s, "version", p->version != NULL ? p->version : "3");
-    doctor_word(s, "of-version", "%s%s%s", p->version != NULL ? " (" : "", p->version != NULL ? p->version : "",
-                p->version != NULL ? ")" : "");
+    doctor_set_if(s, "of-version", " (", p->version, ")");
     const struct doctor_row rows[] = {
         {good, CHECK_OK, "Data Plane API {version}"},
         {old, CHECK_FAIL,

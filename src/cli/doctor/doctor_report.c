@@ -83,6 +83,12 @@ void doctor_word(struct doctor_section *s, const char *name, const char *fmt, ..
     doctor_set(s, name, value);
 }
 
+void doctor_set_if(struct doctor_section *s, const char *name, const char *before, const char *value, const char *after)
+{
+    cleanup(mem_free_ptr) char *all = value != NULL ? mem_printf("%s%s%s", before, value, after) : NULL;
+    doctor_set(s, name, all);
+}
+
 /* NULL: len bytes of text begin with no {word} of the section. */
 static const struct doctor_word *word_at(const struct doctor_section *s, const char *text, size_t len)
 {

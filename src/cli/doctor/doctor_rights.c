@@ -264,13 +264,12 @@ static void set_words(const struct doctor_right *right, struct doctor_section *s
                 : name != NULL    ? " "
                                   : " in ",
                 namespace != NULL ? namespace : "", name != NULL ? "/" : "", name != NULL ? name : "");
-    doctor_word(s, "in", "%s%s", namespace != NULL ? " -n " : "", namespace != NULL ? namespace : "");
+    doctor_set_if(s, "in", " -n ", namespace, "");
     doctor_set(s, "kind", kind);
     doctor_word(s, "role", "haproxy-k8s-sync-%s", strrchr(n->id, '.') + 1); /* it clashes with no existing one */
     doctor_word(s, "resource", "%s%s%s%s%s", n->resource, str_empty(n->group) ? "" : ".", n->group,
                 n->by_name ? " --resource-name=" : "", n->by_name ? name : "");
-    doctor_word(s, "reason", "%s%s%s", right->reason != NULL ? " (" : "", right->reason != NULL ? right->reason : "",
-                right->reason != NULL ? ")" : "");
+    doctor_set_if(s, "reason", " (", right->reason, ")");
     doctor_set(s, "problem", right->problem.message);
 }
 
