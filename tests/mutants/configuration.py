@@ -193,7 +193,7 @@ room("configuration, whose server lines they are", ("test_keep", "test_configura
     Mutant("a document may have them", RUNS, "if (keep_check(wanted, &o->keep, &err) != 0)", "if (false && keep_check(wanted, &o->keep, &err) != 0)"),
     Mutant("a document with them is as the file is", TARGET, "    target_check(t);\n    target_compare(t);\n    target_go_on(t);\n    if (t->of->next", "    target_compare(t);\n    target_check(t);\n    target_go_on(t);\n    if (t->of->next"),
     Mutant("a missing backend is not said", KEEP, "        if (!there[i])\n", "        if (false)\n"),
-    Mutant("what the user keeps is kept from him", KEEP, "(b->manages == NULL || b->manages(b->arg, cfg_word(l, 1), keep_is_backup(l)))", "true"),
+    Mutant("what the user keeps is kept from him", KEEP, "(b->manages == NULL || b->manages(b->arg, cfg_word(words, 1), keep_is_backup(words)))", "true"),
     Mutant("an argument makes a backup server", KEEP, "        i += k != NULL && cfg_keyword_takes_argument(k);\n", "        i += k == NULL && str_eq(\"\", \"x\");\n"),
     Mutant("a frontend has servers", KEEP, '(str_eq(s->kind, "backend") || str_eq(s->kind, "listen"))', "true"),
     Mutant("the lines of before stay", KEEP, "            cfg_edits_add(ret_edits, line->number, CFG_EDIT_REMOVE, NULL, 0);\n", "            (void)line;\n"),
