@@ -131,14 +131,11 @@ static int memory_take_node(const struct daemon_memory *m, yyjson_val *row, cons
 static int memory_take_alias(const struct daemon_memory *m, yyjson_val *row, const char *name, void *to,
                              struct error *err)
 {
-    struct desired *d = to;
     const char *node;
     (void)m;
     if (json_get_line(row, "node", TEXT_MAX_BYTES, &node, err) != 0)
         return -1;
-    d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
-    d->aliases[d->alias_count++] =
-        (struct desired_alias){.name = desired_text(d, name), .node = desired_text(d, node != NULL ? node : name)};
+    desired_add_alias(to, name, node != NULL ? node : name);
     return 0;
 }
 
