@@ -330,15 +330,14 @@ void daemon_memory_take(struct daemon_memory *m, const char *json, size_t len)
 
 void daemon_memory_ask(struct daemon_memory *m, struct event_base *base, uint64_t timeout_ms)
 {
-    cleanup(buf_fini) struct buf body = {0};
-    struct error err = {0};
+    cleanup(daemon_answer_fini) struct daemon_answer a = {0};
     if (m->url == NULL || m->why_not != NULL)
         return;
-    int status = daemon_get(base, m->url, "/status", timeout_ms, &body, &err);
-    if (status == 0)
-        m->why_not = mem_strdup(err.message);
-    else if (status != 200)
-        m->why_not = mem_printf("it answers /status with HTTP %d", status);
+    daemon_get(base, m->url, "/status", timeout_ms, &a);
+    if (a.status == 0)
+        m->why_not = mem_strdup(a.error.message);
+    else if (a.status != 200)
+        m->why_not = mem_printf("it answers /status with HTTP %d", a.status);
     else
-        daemon_memory_take(m, buf_str(&body), body.len);
+        daemon_memory_take(m, buf_str(&a.body), a.body.len);
 }
