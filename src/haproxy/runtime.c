@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 #include "base/shared_text.h"
 #include "base/str.h"
 
@@ -70,6 +71,12 @@ const struct runtime_server *runtime_find_next(const struct runtime *r, const ch
     if (found != NULL)
         *at = (size_t)(found - r->servers) + 1;
     return found;
+}
+
+void runtime_give_up(struct runtime *r, const char *why)
+{
+    if (!r->readable && r->why == NULL)
+        r->why = mem_strdup(why);
 }
 
 const char *runtime_admin_name(enum runtime_admin a)
