@@ -1,7 +1,7 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (all that it can do), driver_file.c (what all parts know of
  * the file), driver_read.c (that, and what runs), driver_write.c (several changes, or all of the file, and whether they came
  * about), driver_commands.c (by the runtime), driver_update.c (one server), driver_store.c (what is beside the file),
- * driver_store_run.c (and runs), driver_reload.c, driver_served.c (what HAProxy serves). */
+ * driver_reload.c, driver_served.c (what HAProxy serves). */
 #pragma once
 
 #include "haproxy/cfg/content.h"
@@ -235,12 +235,6 @@ void local_driver_ask_served(struct driver *base, bool servers);
 void local_driver_store(struct driver *d, const struct storage_request *request);
 void local_driver_store_init(struct local_driver *d);
 void local_driver_store_fini(struct local_driver *d);
-
-void local_driver_store_end(struct local_driver *d); /* of STORAGE_RUNNING */
-
-/* driver_store_run.c: STORAGE_RUNNING, until local_driver_store_end. */
-void local_driver_store_run(struct local_driver *d);
-void local_driver_store_run_clear(struct local_store_run *r);
 
 /* driver_reload.c */
 void local_driver_reload_init(struct local_driver *d, struct event_base *base);
