@@ -1,7 +1,7 @@
 /* The inside of haproxy/local/driver, for its own files: driver.c (all that it can do), driver_file.c (what all parts know of
- * the file), driver_read.c (that, and what runs), driver_write.c (several changes, or all of the file, and whether they came
+ * the file), driver_read.c (that, what runs, and what it serves), driver_write.c (several changes, or all of the file, and whether they came
  * about), driver_commands.c (by the runtime), driver_update.c (one server), driver_store.c (what is beside the file),
- * driver_reload.c, driver_served.c (what HAProxy serves). */
+ * driver_reload.c. */
 #pragma once
 
 #include "haproxy/cfg/content.h"
@@ -196,6 +196,7 @@ enum transaction_result local_driver_refused(struct local_driver *d, const struc
 
 /* driver_read.c */
 void local_driver_read(struct driver *d, struct readout *to);
+void local_driver_ask_served(struct driver *d, bool servers);
 void local_driver_read_init(struct local_driver *d, struct event_base *base);
 void local_driver_take_server(struct runtime_server *ret,
                               const struct cli_server *s); /* a row of `show servers state` */
@@ -227,9 +228,6 @@ void local_run_take_back(struct local_run *r, const struct local_run *done, cons
 bool local_driver_leaves(const struct local_driver *d, const char *backend, const char *server) must_check;
 void local_driver_leaving_again(void *driver); /* of its timer */
 void local_driver_forget_leaving(struct local_driver *d);
-
-/* driver_served.c */
-void local_driver_ask_served(struct driver *base, bool servers);
 
 /* driver_store.c */
 void local_driver_store(struct driver *d, const struct storage_request *request);
