@@ -269,8 +269,8 @@ room("local, what the helper is asked", ("test_local_requests",), (
     Mutant("a name with a dot in front is one", MESSAGE, "*name != '.' && ", ""),
     Mutant("a name with a control character is one", MESSAGE, "!str_has_control(name)", "true"),
     Mutant("a message of any length is one", MESSAGE, "    *ret = len;\n    return len <= LOCAL_FRAME_MAX_BYTES ? 0 : -1;", "    *ret = len;\n    return 0;"),
-    Mutant("a request of no known kind is one", MESSAGE, "message_get_number(&r, LOCAL_KIND_RELEASE_CONFIG)", "message_get_number(&r, UINT64_MAX)"),
-    Mutant("bytes behind a request are none of its", MESSAGE, "    ret->bytes = message_get_bytes(&r, &ret->len);\n    return r.bad || r.left > 0", "    ret->bytes = message_get_bytes(&r, &ret->len);\n    return r.bad"),
+    Mutant("a request of no known kind is one", MESSAGE, "m.kind > LOCAL_KIND_RELEASE_CONFIG || ", ""),
+    Mutant("bytes behind a request are none of its", MESSAGE, "bytes_len != left - 1 || ", ""),
     Mutant("any folder is one", PROCESS, "if (a->where >= count || ", "if ("),
     Mutant("any name is one of the folder", PROCESS, "!local_message_name_fits(a->name)) {", "false) {"),
     Mutant("a file that is not there cannot be deleted", PROCESS, "AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)", "AT_SYMLINK_NOFOLLOW) != 0 && false)"),
@@ -325,7 +325,7 @@ room("local, the lock", ("test_local_lock",), (
     Mutant("it is loaded until we end", CONFIG, "    if (helper_note(h, h->lock, NULL) != 0)\n        helper_fail", "    if (false)\n        helper_fail"),
     Mutant("it is loaded when we end", CONFIG, "    h->loaded = true;\n    if (helper_note", "    if (helper_note"),
     Mutant("more lines stay than are noted", CONFIG, "&& ftruncate(fd, (off_t)len) == 0 ? 0 : -1", "? 0 : -1"),
-    Mutant("an answer does not say it", MESSAGE, "    ret->unloaded = message_get_number(&r, 1) == 1;\n", "    (void)message_get_number(&r, 1);\n"),
+    Mutant("an answer does not say it", MESSAGE, ".unloaded = m.unloaded == 1,", ".unloaded = false,"),
 ))
 room("local, daemons on one file", ("test_local_driver_lock",), (
     Mutant("who has the file waits on", "haproxy/local/driver_write.c", "        local_driver_has_lock(d);\n", "        (void)0;\n"),
