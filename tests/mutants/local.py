@@ -11,7 +11,7 @@ FILES = "haproxy/local/files.c"
 CONFIG = "haproxy/local/helper_config.c"
 PROCESS = "haproxy/local/helper_process.c"
 HELPER = "haproxy/local/helper.c"
-TALK = "haproxy/local/helper_process.c"
+WORK = "haproxy/local/helper_work.c"
 MESSAGE = "haproxy/local/message.c"
 
 room("local, the file", ("test_local_driver",), (
@@ -257,11 +257,11 @@ room("local, the environment of a check", ("test_local_requests",), (
     Mutant("a file cannot name its peer", ENVIRONMENT, "        environment_drop_set(checked, false, list);", "        ;"),
     Mutant("a value is one line", ENVIRONMENT, "if (name == 0 && has_long_values && count > 0 && !skips && len > 0) {", "if (false) {"),
     Mutant("what is left out leaves its other lines", ENVIRONMENT, "count > 0 && !skips && len > 0", "count > 0 && len > 0"),
-    Mutant("quotes are part of a value", ENVIRONMENT, "    environment_unquote(list);\n    return list;", "    return list;"),
+    Mutant("quotes are part of a value", ENVIRONMENT, "(*value == '\"' || *value == '\\'')", "false"),
     Mutant("half of a pair of quotes goes", ENVIRONMENT, " && value[len - 1] == *value) {", ") {"),
     Mutant("there are two PATHs", ENVIRONMENT, '    if (helper_environment_value(list, "PATH") == NULL)\n', "    if (true)\n"),
     Mutant("what the file sets is there before it", ENVIRONMENT, "else if (restores && str_eq(keyword, \"setenv\"))", "else if (false)"),
-    Mutant("each HAProxy begins a reload anew", ENVIRONMENT, "branch != NULL && strverscmp(branch, RESTORES) >= 0,", "true,"),
+    Mutant("each HAProxy begins a reload anew", ENVIRONMENT, "branch != NULL && strverscmp(branch, RESTORES) >= 0;", "true;"),
     Mutant("presetenv sets nothing", ENVIRONMENT, 'else if (restores && str_eq(keyword, "presetenv"))', "else if (false)"),
 ))
 room("local, what the helper is asked", ("test_local_requests",), (
@@ -273,13 +273,13 @@ room("local, what the helper is asked", ("test_local_requests",), (
     Mutant("bytes behind a request are none of its", MESSAGE, "bytes_len != left - 1 || ", ""),
     Mutant("any folder is one", PROCESS, "if (a->where >= count || ", "if ("),
     Mutant("any name is one of the folder", PROCESS, "!local_message_name_fits(a->name)) {", "false) {"),
-    Mutant("a file that is not there cannot be deleted", PROCESS, "AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)", "AT_SYMLINK_NOFOLLOW) != 0 && false)"),
-    Mutant("the worker is asked as the master", PROCESS, 'through_master ? "@1 " : ""', '""'),
-    Mutant("half an answer is one", PROCESS, "        return 0;\n    buf_clear(&w->data);\n    helper_fail(w, \"%s\", err.message);", "        return 0;\n    helper_fail(w, \"%s\", err.message);"),
+    Mutant("a file that is not there cannot be deleted", PROCESS, "AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)", "AT_SYMLINK_NOFOLLOW) == 0 || true)"),
+    Mutant("the worker is asked as the master", WORK, 'through_master ? "@1 " : ""', '""'),
+    Mutant("half an answer is one", WORK, "    buf_clear(answer);\n", ""),
     Mutant("a reload command that failed is done", PROCESS, "    if (w->outcome != CHILD_EXITED || w->exit_status != 0)\n", "    if (false)\n"),
-    Mutant("the end of the daemon is not seen", PROCESS, "    w->helper->peer_gone = true;\n", ""),
-    Mutant("a socket is waited for forever", TALK, "        if (now >= t->until_ms)\n            return -1;\n        int n = poll(fds, array_len(fds), (int)(t->until_ms - now));", "        int n = poll(fds, array_len(fds), -1);"),
-    Mutant("the end of a question is not told", TALK, "if (shutdown(t->fd, SHUT_WR) != 0 && errno != ENOTCONN)", "if (false)"),
+    Mutant("the end of the daemon is not seen", WORK, "    w->helper->peer_gone = true;\n", ""),
+    Mutant("a socket is waited for forever", WORK, "        if (now >= t->until_ms)\n            return -1;\n        int n = poll(fds, array_len(fds), (int)(t->until_ms - now));", "        int n = poll(fds, array_len(fds), -1);"),
+    Mutant("the end of a question is not told", WORK, "rc = shutdown(t.fd, SHUT_WR) == 0 || errno == ENOTCONN ? ", "rc = true ? "),
     Mutant("the daemon's files are open there", HELPER, "return close_range(HELPER_SOCKET + 1, ~0u, 0);", "return 0;"),
     Mutant("the helper has no filter", HELPER, "(!options->without_seccomp && sandbox_enter_wide(&err) != 0)", "false"),
     Mutant("a signal to the group ends it", HELPER, "        sigaction(numbers[i], &quiet, NULL);\n", "        (void)quiet;\n"),
@@ -306,13 +306,13 @@ room("local, plan", ("test_inspect_decide",), (
     Mutant("what is not loaded is no matter, says plan", "cli/inspect_report.c", "inspect_updates(b) && !is_dirty(t, b) && ", "inspect_updates(b) && "),
 ))
 room("local, the lock", ("test_local_lock",), (
-    Mutant("what is about to come is not noted", CONFIG, "helper_note(h, h->lock, &coming) == 0)", "true)"),
-    Mutant("what cannot be noted is written", CONFIG, "helper_note(h, h->lock, &coming) == 0)", "helper_note(h, h->lock, &coming) <= 0)"),
-    Mutant("half a note stays", CONFIG, "    (void)helper_note(h, h->lock, NULL);\n    (void)unlinkat", "    (void)unlinkat"),
+    Mutant("what is about to come is not noted", CONFIG, "helper_note(h, h->lock, &coming) != 0) {", "false) {"),
+    Mutant("what cannot be noted is written", CONFIG, "helper_note(h, h->lock, &coming) != 0) {", "helper_note(h, h->lock, &coming) > 0) {"),
+    Mutant("half a note stays", CONFIG, "        (void)helper_note(h, h->lock, NULL);\n        (void)unlinkat", "        (void)unlinkat"),
     Mutant("a lock that was removed is ours", CONFIG, "if (h->lock >= 0 && helper_lock_is_there(h, &p))", "if (h->lock >= 0)"),
     Mutant("what was written is forgotten with the lock", CONFIG, "h->has_written = loaded || unloaded || ours;", "h->has_written = loaded || unloaded;"),
     Mutant("what was there goes before what comes is there", CONFIG, "char *old = h->has_written ? helper_note_line(&h->written, h->loaded) : mem_strdup(\"\");", "char *old = mem_strdup(\"\");"),
-    Mutant("what is in its place is not looked at", CONFIG, "    helper_take_notes(w->helper, w->helper->lock, p); /* of which one is in its place now */\n", ""),
+    Mutant("what is in its place is not looked at", CONFIG, "    helper_take_notes(h, h->lock, p); /* of which one is in its place now */\n", ""),
     Mutant("who takes the lock forgets what was noted", CONFIG, "h->has_written = loaded || unloaded || ours;", "h->has_written = ours;"),
     Mutant("who takes the lock takes what runs for not loaded", CONFIG, "h->loaded = loaded || (ours && h->loaded);", "h->loaded = ours && h->loaded;"),
     Mutant("any file is the one that was noted", CONFIG, "    return strstr(text, behind_another) != NULL;", "    return strchr(text, '\\n') != NULL;"),
