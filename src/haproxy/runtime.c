@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 #include "base/shared_text.h"
 #include "base/str.h"
 
@@ -26,6 +27,12 @@ void runtime_fini(struct runtime *r)
     free(r->servers);
     free(r->why);
     runtime_init(r);
+}
+
+void runtime_unreadable(struct runtime *r, const char *why)
+{
+    runtime_fini(r);
+    *r = (struct runtime){.why = mem_strdup(why)};
 }
 
 static int runtime_name_order(const void *a, const void *b)

@@ -56,14 +56,14 @@ REPORTS = (
 LOCAL_WRITE = "haproxy/local/driver_write.c"
 
 LOCAL = (
-    Mutant("each write of a local HAProxy is loaded by a reload", LOCAL_WRITE, "    if (why != NULL)\n        d->reloads = true;", "    d->reloads = true;"),
-    Mutant("a local HAProxy that says nothing gets commands", LOCAL_WRITE, "           : d->silent      ? \"what HAProxy runs could not be read\"\n", ""),
+    Mutant("each write of a local HAProxy is loaded by a reload", LOCAL_WRITE, "    if (why != NULL)\n        w->reloads = true;", "    w->reloads = true;"),
+    Mutant("a local HAProxy that says nothing gets commands", LOCAL_WRITE, "           : d->reading.silent ? \"what HAProxy runs could not be read\"\n", ""),
     Mutant("servers that were added for a write that failed stay in a local HAProxy", LOCAL_WRITE,
-           "local_run_take_back(&d->late, &d->early, &is);", "local_run_clear(&d->late);"),
+           "local_run_take_back(&w->late, &w->early, &is);", "local_run_clear(&w->late);"),
     Mutant("who was added beside another writer's line stays in maintenance", "haproxy/local/driver_commands.c",
            "            server_commands_add_ready(back, &done->commands, name, strcspn(name, \" \"));\n", "            ;\n"),
-    Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "d->writing->len, &d->identity, flags,", "d->writing->len, NULL, flags,"),
-    Mutant("the end waits for a local file that is checked for a minute", LOCAL_WRITE, "    timer_set(&d->tell, ABORT_MS);\n", ""),
+    Mutant("a local file is written whatever it is by now", LOCAL_WRITE, "w->text->len, &d->file.identity, flags,", "w->text->len, NULL, flags,"),
+    Mutant("the end waits for a local file that is checked for a minute", LOCAL_WRITE, "local_driver_tell_in(d, ABORT_MS, driver_write_give_up);", ";"),
     Mutant("a local HAProxy does not check who is new", "haproxy/local/server_command.c",
            'command_put_plain(c, "enable health "', 'command_put_plain(c, "enable server "'),
     Mutant("a driver without a preview is asked for one", "haproxy/instance_write.c", "instance_driver(in)->ops->preview != NULL &&", "true &&"),
@@ -118,7 +118,7 @@ WHOLE = (
     Mutant("what went back is listed as half done", "haproxy/storage_machine.c", "    memcpy(e->hash, m->hash, sizeof(e->hash));\n    if (back) {", "    if (!back)\n        memcpy(e->hash, m->hash, sizeof(e->hash));\n    if (back) {"),
     Mutant("a file over which the API writes what could not be loaded is as wanted", RUNS, "    if (over)\n        t->has.effect", "    if (false)\n        t->has.effect"),
     Mutant("files that went back are what runs", TARGET, "    if (!s->files_back)\n        return false;", "    if (true)\n        return false;"),
-    Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "if (d->late.why == NULL && d->verify.changes->count > 0)", "if (false)"),
+    Mutant("what was told of a whole configuration is not read back", LOCAL_WRITE, "if (w->late.why == NULL && v->changes->count > 0)", "if (false)"),
     Mutant("a command that fails is none", "haproxy/local/driver_commands.c", "        run_refuse(r, c->text, err.message);\n", "        (void)0;\n"),
     Mutant("a pause writes", TURNS, "return !c->options.dry_run && !c->paused;", "return !c->options.dry_run;"),
     Mutant("who has it by a hand's doing is good", RUNS, "!unfinished && !first))", "!unfinished))"),

@@ -47,11 +47,9 @@ void local_driver_store(struct driver *base, const struct storage_request *reque
     struct local_driver *d = local_driver_of(base);
     struct storage_request r = *request;
     if (r.foresight == NULL)
-        r.config = d->file;
-    if (r.part != STORAGE_CHECK) { /* what `haproxy -c` took, it took with the files that there were */
-        cfg_content_unref(d->checked);
-        d->checked = NULL;
-    }
+        r.config = d->file.content;
+    if (r.part != STORAGE_CHECK) /* what `haproxy -c` took, it took with the files that there were */
+        local_driver_forget_checked(d);
     store_run_clear(&d->store.run);
     driver_store_perform(d, storage_machine_start(&d->store.machine, &r));
 }
@@ -64,26 +62,27 @@ static void driver_store_tell(struct driver *base)
 
 static void driver_store_perform(struct local_driver *d, struct storage_step step)
 {
-    struct storage_machine *m = &d->store.machine;
+    struct local_store *s = &d->store;
+    struct storage_machine *m = &s->machine;
     struct local_helper *h = d->options.helper;
     switch (step.state) {
     case STORAGE_LOCK:
-        d->request = local_lock_config(h, driver_store_on_answer, d);
+        s->request = local_lock_config(h, driver_store_on_answer, d);
         break;
     case STORAGE_READ_LIST:
     case STORAGE_READ_FILE:
-        d->request = local_read_folder_file(h, step.place, step.stored, driver_store_on_answer, d);
+        s->request = local_read_folder_file(h, step.place, step.stored, driver_store_on_answer, d);
         break;
     case STORAGE_ANNOUNCE:
     case STORAGE_WRITE_LIST:
     case STORAGE_WRITE:
         if (step.len > 0 || step.state == STORAGE_WRITE)
-            d->request = local_put_file(h, step.place, step.stored, step.bytes, step.len, driver_store_on_answer, d);
+            s->request = local_put_file(h, step.place, step.stored, step.bytes, step.len, driver_store_on_answer, d);
         else /* a list of nothing */
-            d->request = local_delete_file(h, step.place, step.stored, driver_store_on_answer, d);
+            s->request = local_delete_file(h, step.place, step.stored, driver_store_on_answer, d);
         break;
     case STORAGE_DELETE:
-        d->request = local_delete_file(h, step.place, step.stored, driver_store_on_answer, d);
+        s->request = local_delete_file(h, step.place, step.stored, driver_store_on_answer, d);
         break;
     case STORAGE_RUNNING:
         if (m->no_runtime != NULL)
@@ -114,14 +113,15 @@ static enum storage_outcome driver_store_outcome(const struct local_answer *a)
 static void driver_store_on_answer(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
+    struct local_store *s = &d->store;
     struct storage_reply r = {
         .outcome = driver_store_outcome(a), .bytes = a->data, .len = a->len, .retry_after_ms = -1};
-    d->request = NULL;
+    s->request = NULL;
     if (r.outcome != STORAGE_FINE) {
         r.result = local_driver_failed(d, a, false, &r.error);
         (void)error_prefix(&r.error, "files of the configuration");
     }
-    driver_store_perform(d, storage_machine_answer(&d->store.machine, &r));
+    driver_store_perform(d, storage_machine_answer(&s->machine, &r));
 }
 
 /* ---- one command after the other ---- */
@@ -166,12 +166,13 @@ static void store_run_send(struct local_driver *d, enum local_store_step step, c
 
 static void store_run_send(struct local_driver *d, enum local_store_step step, const char *format, ...)
 {
+    struct local_store *s = &d->store;
     va_list ap;
     va_start(ap, format);
     cleanup(mem_free_ptr) char *command = mem_vprintf(format, ap);
     va_end(ap);
-    d->store.run.step = step;
-    d->request = local_command(d->options.commands, LOCAL_SOCKET_STATS, command, store_run_on_answer, d);
+    s->run.step = step;
+    s->request = local_command(d->options.commands, LOCAL_SOCKET_STATS, command, store_run_on_answer, d);
 }
 
 /* The first reason is the one that is reported. */
@@ -186,6 +187,7 @@ static void store_run_refuse(struct local_driver *d, const char *why)
 /* What was prepared and not committed does not stay in HAProxy's memory, where the reload does not come about. */
 static void store_run_give_up(struct local_driver *d, bool answered, const struct error *err)
 {
+    struct storage_machine *m = &d->store.machine;
     const struct local_store_run *r = &d->store.run;
     bool others = r->step == LOCAL_STORE_SHOW_MAP && r->single && err->kind == ERROR_CONFLICT;
     if (answered && (r->step == LOCAL_STORE_SINGLE || others)) { /* HAProxy had others than were known of */
@@ -193,7 +195,7 @@ static void store_run_give_up(struct local_driver *d, bool answered, const struc
         return;
     }
     if (r->step == LOCAL_STORE_LIST)
-        d->store.machine.why = mem_printf("%s: %s", cli_list_command((enum cli_list)(r->lists - 1)), err->message);
+        m->why = mem_printf("%s: %s", cli_list_command((enum cli_list)(r->lists - 1)), err->message);
     else
         store_run_refuse(d, err->message);
     if (r->step == LOCAL_STORE_ADD || r->step == LOCAL_STORE_COMMIT_MAP)
@@ -207,9 +209,10 @@ static void store_run_give_up(struct local_driver *d, bool answered, const struc
 static void store_run_on_answer(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
-    struct local_store_run *r = &d->store.run;
+    struct local_store *s = &d->store;
+    struct local_store_run *r = &s->run;
     struct error err = {0};
-    d->request = NULL;
+    s->request = NULL;
     r->lists += r->step == LOCAL_STORE_LIST;
     int status =
         a->status == LOCAL_OK ? store_run_take(d, a->data, &err) : error_set(&err, ERROR_RETRY, "%s", a->message);
@@ -351,6 +354,7 @@ static void store_run_some_entries(struct local_driver *d)
 /* An empty line ends what goes with a command. */
 static void store_run_set_certificate(struct local_driver *d)
 {
+    struct local_store *s = &d->store;
     struct buf command;
     buf_init_secret(&command, 0);
     buf_printf(&command, SET_CERTIFICATE, store_run_name(d));
@@ -360,8 +364,8 @@ static void store_run_set_certificate(struct local_driver *d)
         buf_add(&command, len > 0 ? "\n" : "");
         line += len + (line[len] != '\0');
     }
-    d->store.run.step = LOCAL_STORE_SET;
-    d->request = local_command(d->options.commands, LOCAL_SOCKET_STATS, buf_str(&command), store_run_on_answer, d);
+    s->run.step = LOCAL_STORE_SET;
+    s->request = local_command(d->options.commands, LOCAL_SOCKET_STATS, buf_str(&command), store_run_on_answer, d);
     buf_wipe(&command);
 }
 
@@ -449,11 +453,12 @@ static enum storage_effect store_run_judge(const struct local_driver *d, const s
 /* The file in hand, by the path in hand. False: it is done, or refused. */
 static bool store_run_begin_name(struct local_driver *d)
 {
+    struct storage_machine *m = &d->store.machine;
     struct local_store_run *r = &d->store.run;
     const struct storage_file *f = store_run_file(d);
     const struct cli_names *loaded = store_run_loaded(d, f);
     struct error why = {0};
-    if (!storage_machine_concerns(&d->store.machine, f))
+    if (!storage_machine_concerns(m, f))
         return false;
     enum storage_effect effect = r->name == 0 ? store_run_judge(d, f, &why) : STORAGE_BY_RUNTIME;
     if (effect == STORAGE_BY_RELOAD)
@@ -462,7 +467,7 @@ static bool store_run_begin_name(struct local_driver *d)
         return false;
     r->name = store_run_find(loaded, f, r->name);
     if (r->name == loaded->count) {
-        d->store.machine.news.ran++;
+        m->news.ran++;
         return false;
     }
     if (f->kind != STORAGE_MAP) {
@@ -549,11 +554,20 @@ static void store_run_clear(struct local_store_run *r)
 
 void local_driver_store_init(struct local_driver *d)
 {
-    storage_machine_init(&d->store.machine, false);
+    struct storage_machine *m = &d->store.machine;
+    struct local_store *s = &d->store;
+    storage_machine_init(m, false);
     if (d->options.commands == NULL)
-        d->store.machine.no_runtime = "there is no socket for runtime commands";
+        m->no_runtime = "there is no socket for runtime commands";
     for (size_t i = 0; i < STORAGE_KINDS && d->options.folders != NULL; i++)
-        d->store.folders[i] = mem_strdup(d->options.folders[i]);
+        s->folders[i] = mem_strdup(d->options.folders[i]);
+}
+
+void local_driver_store_cancel(struct local_driver *d)
+{
+    struct local_store *s = &d->store;
+    local_request_cancel(s->request);
+    s->request = NULL;
 }
 
 void local_driver_store_fini(struct local_driver *d)

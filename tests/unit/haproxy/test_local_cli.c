@@ -28,8 +28,7 @@ static const struct {
 TEST_EACH(what_somebody_set_is_a_state, array_len(states))
 {
     const struct cli_server s = {.name = (char *)"s1", .address = (char *)"127.0.0.1", .admin = states[_i].bits};
-    struct runtime_server is;
-    local_driver_take_server(&is, &s);
+    struct runtime_server is = local_driver_running_server(&s);
     ck_assert_msg(is.admin == states[_i].admin && is.unresolved == states[_i].unresolved, "%x", states[_i].bits);
     runtime_server_fini(&is);
 }
