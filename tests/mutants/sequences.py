@@ -103,7 +103,7 @@ WHOLE = (
     Mutant("files that cannot go back are tried again and again", "configuration/target_files.c", " && nothing && !s->files_stay)", " && nothing)"),
     Mutant("any other process is the reload that was forgotten", "haproxy/reload_confirm.c",
            "(s->other ? !s->started_since : s->tells_ends)", "(!s->other && s->tells_ends)"),
-    Mutant("a process that another's reload started took the commands", "haproxy/instance_reload.c",
+    Mutant("a process that another's reload started took the commands", "haproxy/instance_read.c",
            "l->commanded_ms != 0 && in->version", "false && in->version"),
     Mutant("an API that knows of no reload had none to come", "haproxy/instance_reload.c", "history->response == NULL && !history->unlisted", "false"),
     Mutant("who was added in maintenance is an operator's", "servers/write.c", "        write_note_maintenance(s);\n", "        ;\n"),
