@@ -472,35 +472,28 @@ static void driver_write_load(struct local_driver *d, const char *why)
     driver_write_done(d, true);
 }
 
-/* The same of the whole file. */
-static void driver_write_tell_whole(struct local_driver *d)
-{
-    const struct written *w = &d->write.written;
-    bool there = w->result == TRANSACTION_COMMITTED;
-    const struct replaced r = {.result = w->result,
-                               .error = w->error,
-                               .version = w->version,
-                               .reload_id = w->reload_id,
-                               .runs = there && w->reload_id == NULL,
-                               .reload_why = w->reload_why,
-                               .retry_after_ms = w->retry_after_ms,
-                               .file = there ? d->file.content : NULL};
-    d->base.events->replaced(d->base.arg, &r);
-}
-
 static void driver_write_end(struct local_driver *d)
 {
     struct local_write *w = &d->write;
-    bool whole = w->replaces;
+    const struct written *news = &w->written;
+    bool whole = w->replaces, there = news->result == TRANSACTION_COMMITTED;
     timer_cancel(&d->news.timer);
     local_driver_release(d);
     driver_write_forget(w);
-    if (whole) {
-        w->replacement = (struct replacement_request){0};
-        driver_write_tell_whole(d);
-    } else {
+    if (!whole) {
         driver_write_tell(&d->base);
+        return;
     }
+    const struct replaced r = {.result = news->result,
+                               .error = news->error,
+                               .version = news->version,
+                               .reload_id = news->reload_id,
+                               .runs = there && news->reload_id == NULL,
+                               .reload_why = news->reload_why,
+                               .retry_after_ms = news->retry_after_ms,
+                               .file = there ? d->file.content : NULL};
+    w->replacement = (struct replacement_request){0};
+    d->base.events->replaced(d->base.arg, &r);
 }
 
 static void driver_write_forget(struct local_write *w)
