@@ -29,6 +29,12 @@ void runtime_fini(struct runtime *r)
     runtime_init(r);
 }
 
+void runtime_unreadable(struct runtime *r, const char *why)
+{
+    runtime_fini(r);
+    *r = (struct runtime){.why = mem_strdup(why)};
+}
+
 static int runtime_name_order(const void *a, const void *b)
 {
     return strcmp(((const struct runtime_server *)a)->name, ((const struct runtime_server *)b)->name);
