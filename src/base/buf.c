@@ -138,11 +138,8 @@ char *buf_take(struct buf *b)
     return s;
 }
 
-int buf_read_file(struct buf *b, const char *path)
+int buf_read_fd(struct buf *b, int fd)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
     char chunk[8192];
     int saved = 0;
     for (;;) {
@@ -157,7 +154,17 @@ int buf_read_file(struct buf *b, const char *path)
             break;
     }
     explicit_bzero(chunk, sizeof(chunk)); /* it may have been a secret's file */
-    close(fd);
     errno = saved;
     return saved == 0 ? 0 : -1;
+}
+
+int buf_read_file(struct buf *b, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int rc = buf_read_fd(b, fd), saved = errno;
+    close(fd);
+    errno = saved;
+    return rc;
 }

@@ -45,3 +45,4 @@ char *buf_take(struct buf *b) must_check;
 
 /* Reads a whole file into b (its cap holds). -1 with errno set; EFBIG for the cap. */
 int buf_read_file(struct buf *b, const char *path) must_check;
+int buf_read_fd(struct buf *b, int fd) must_check; /* the same, to its end; fd stays open */

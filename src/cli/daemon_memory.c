@@ -131,14 +131,11 @@ static int memory_take_node(const struct daemon_memory *m, yyjson_val *row, cons
 static int memory_take_alias(const struct daemon_memory *m, yyjson_val *row, const char *name, void *to,
                              struct error *err)
 {
-    struct desired *d = to;
     const char *node;
     (void)m;
     if (json_get_line(row, "node", TEXT_MAX_BYTES, &node, err) != 0)
         return -1;
-    d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
-    d->aliases[d->alias_count++] =
-        (struct desired_alias){.name = desired_text(d, name), .node = desired_text(d, node != NULL ? node : name)};
+    desired_add_alias(to, name, node != NULL ? node : name);
     return 0;
 }
 
@@ -333,15 +330,14 @@ void daemon_memory_take(struct daemon_memory *m, const char *json, size_t len)
 
 void daemon_memory_ask(struct daemon_memory *m, struct event_base *base, uint64_t timeout_ms)
 {
-    cleanup(buf_fini) struct buf body = {0};
-    struct error err = {0};
+    cleanup(daemon_answer_fini) struct daemon_answer a = {0};
     if (m->url == NULL || m->why_not != NULL)
         return;
-    int status = daemon_get(base, m->url, "/status", timeout_ms, &body, &err);
-    if (status == 0)
-        m->why_not = mem_strdup(err.message);
-    else if (status != 200)
-        m->why_not = mem_printf("it answers /status with HTTP %d", status);
+    daemon_get(base, m->url, "/status", timeout_ms, &a);
+    if (a.status == 0)
+        m->why_not = mem_strdup(a.error.message);
+    else if (a.status != 200)
+        m->why_not = mem_printf("it answers /status with HTTP %d", a.status);
     else
-        daemon_memory_take(m, buf_str(&body), body.len);
+        daemon_memory_take(m, buf_str(&a.body), a.body.len);
 }

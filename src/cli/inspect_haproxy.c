@@ -217,11 +217,8 @@ static void on_deadline(void *arg)
               (double)h->timeout_ms / 1000.0);
     if (!h->seen && h->readout.file != NULL) { /* it was read to its end; the running HAProxy was not */
         keep(h);
-        for (size_t i = 0; i < h->count; i++) {
-            struct runtime *r = &h->target->backends[i].runtime;
-            if (!r->readable && r->why == NULL)
-                r->why = mem_strdup(err.message);
-        }
+        for (size_t i = 0; i < h->count; i++)
+            runtime_give_up(&h->target->backends[i].runtime, err.message);
         h->seen = true;
         h->target->dirty = h->readout.split;
     }

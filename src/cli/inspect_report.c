@@ -118,7 +118,7 @@ static void set_state(struct runtime *r, const char *server, enum runtime_admin 
 {
     for (size_t i = 0; i < r->count; i++)
         if (str_eq(r->servers[i].name, server))
-            r->servers[i].admin = state;
+            runtime_set_admin(&r->servers[i], state);
 }
 
 /* A command that takes a server away needs another server that is ready, which may need an update first: what is to be

@@ -92,6 +92,12 @@ void session_end(struct session *s)
         event_base_free(s->base);
 }
 
+void run_until_over(struct event_base *base, const bool *over)
+{
+    while (!*over && event_base_loop(base, EVLOOP_ONCE) == 0)
+        ;
+}
+
 struct waiting {
     struct event_base *base;
     struct timer poll;

@@ -96,6 +96,8 @@ int session_begin(const struct run *r, const struct kube_access *access, enum lo
                   struct error *err) must_check;
 void session_end(struct session *s);
 
+/* Runs the loop until *over is set. */
+void run_until_over(struct event_base *base, const bool *over);
 /* Runs the loop until settled says so, which is asked each poll_ms, something else ends the loop, or the time is over. */
 void run_until(struct event_base *base, uint64_t timeout_ms, uint64_t poll_ms, bool (*settled)(void *arg), void *arg);
 

@@ -3,12 +3,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
-#include "net/http.h"
 
-struct buf;
 struct event_base;
 struct kube_access;
 struct kube_client;
@@ -19,22 +19,19 @@ struct settings;
 /* Where the daemon of these settings answers, "http://127.0.0.1:8080"; NULL: nowhere. Allocates. */
 char *running_daemon_url(const struct settings *s) must_check;
 
-/* By its own address: by no proxy, whatever the environment says. */
-struct daemon_request {
-    struct http *http;
-    struct http_endpoint endpoint;
-    struct http_request *request; /* NULL: none is under way, which its owner keeps so in on_done */
+struct daemon_answer {
+    int status;     /* 0: there was none, and error says why */
+    bool connected; /* something is there, and perhaps hangs */
+    struct buf body;
+    struct error error;
+    bool over; /* it is waited for until then */
 };
+void daemon_answer_fini(struct daemon_answer *a); /* a zeroed one is allowed */
 
-/* GET url path. timeout_ms counts where it is less than DAEMON_REQUEST_MS. -1: nothing is called back. */
-int daemon_request_start(struct daemon_request *q, struct event_base *base, const char *url, const char *path,
-                         uint64_t timeout_ms, const struct http_callbacks *callbacks, void *arg,
-                         struct error *err) must_check;
-void daemon_request_fini(struct daemon_request *q); /* a zeroed one is allowed */
-/* The same, and waits for the answer, which is added to body. Runs the loop of base. The HTTP status; 0: there was no answer,
- * and err says why. */
-int daemon_get(struct event_base *base, const char *url, const char *path, uint64_t timeout_ms, struct buf *body,
-               struct error *err) must_check;
+/* GET url path, by its own address: by no proxy, whatever the environment says. Runs the loop of base until there is an answer, for
+ * timeout_ms or DAEMON_REQUEST_MS at most. */
+void daemon_get(struct event_base *base, const char *url, const char *path, uint64_t timeout_ms,
+                struct daemon_answer *ret);
 
 struct running_daemon_options {
     const struct settings *settings;

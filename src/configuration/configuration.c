@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -11,7 +10,6 @@
 #include "configuration/document.h"
 #include "configuration/store.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/driver.h"
 #include "haproxy/instance.h"
 #include "host/timer.h"
 
@@ -101,19 +99,11 @@ size_t configuration_add(struct configuration *c, const char *name)
     for (const struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
         joins = joins || (!t->watch.joins && (t->has.hash[0] != '\0' || t->sent.progress == PROGRESS_WRITTEN ||
                                               t->sent.progress == PROGRESS_DRIFTED));
-    struct target *t = mem_alloc(sizeof(*t));
-    *t = (struct target){.of = c,
-                         .number = number,
-                         .engine = {.ops = &target_ops, .self = t, .rest = true},
-                         .name = name != NULL ? mem_strdup(name) : NULL,
-                         .watch.joins = joins};
-    t->has.file = cfg_content_new(mem_strdup(""), 0);
-    retry_init(&t->failed.retry, backoff_random_seed() + (unsigned)number);
     if (number == c->count)
         c->targets = mem_resize(c->targets, ++c->count, sizeof(c->targets[0]));
-    c->targets[number] = t;
+    c->targets[number] = target_new(c, number, name, joins);
     if (c->document != NULL)
-        target_set(t);
+        target_set(c->targets[number], NULL);
     timer_set(&c->step, 0);
     return number;
 }
@@ -123,34 +113,6 @@ const struct engine *configuration_engine(const struct configuration *c, size_t 
     return &c->targets[i]->engine;
 }
 
-/* ---- one that is gone: its instance ends what it has in hand, which concerns no other one any more ---- */
-
-static void target_gone_decide(void *self, struct engine_wants *ret)
-{
-    (void)self, (void)ret;
-}
-
-static void target_gone_replaced(void *self, const struct replaced *r)
-{
-    (void)self, (void)r;
-}
-
-static void target_gone_stored(void *self, const struct stored *s)
-{
-    (void)self, (void)s;
-}
-
-static void target_gone_served(void *self, const struct served *s, const struct error *err)
-{
-    (void)self, (void)s, (void)err;
-}
-
-static const struct engine_ops target_gone_ops = {.name = "the configuration engine",
-                                                  .decide = target_gone_decide,
-                                                  .stored = target_gone_stored,
-                                                  .served = target_gone_served,
-                                                  .replaced = target_gone_replaced};
-
 void configuration_remove(struct configuration *c, size_t number)
 {
     struct target *t = c->targets[number];
@@ -158,9 +120,7 @@ void configuration_remove(struct configuration *c, size_t number)
         configuration_tell(c, CONFIGURATION_GONE, t, NULL);
     if (t->name != NULL)
         store_forget_target(c->options.store, t->name);
-    t->engine.ops = &target_gone_ops;
-    t->gone = c->gone;
-    c->gone = t;
+    target_leave(t);
     c->targets[number] = NULL;
     timer_set(&c->step, 0); /* the others may have waited for it */
 }

@@ -103,7 +103,8 @@ struct target_failed {
     uint64_t anew_ms;   /* a new document ended the pause after a failure then; 0: none did */
 };
 
-/* What comes of the document at one target, for all of them. Written by turns.c, target_runs.c and succession.c. */
+/* What comes of the document at one target, for all of them. Written by turns.c, target_runs.c and succession.c; that it joins the others
+ * by target.c, too. */
 struct target_watch {
     bool joins;  /* it came when others had a configuration: until it does well with one, it concerns no other target */
     bool canary; /* it gets the document before others do */
@@ -262,7 +263,11 @@ void target_stored(void *self, const struct stored *s);
 /* ---- target.c ---- */
 
 extern const struct engine_ops target_ops;
-void target_set(struct target *t);   /* the document has changed */
+/* joins: others have a configuration. */
+struct target *target_new(struct configuration *c, size_t number, const char *name, bool joins) must_check;
+/* The document has changed. own: it gets this one instead, which is taken; NULL: the latest. */
+void target_set(struct target *t, struct document *own);
+void target_leave(struct target *t); /* from now on it is one of those that are gone */
 void target_hurry(struct target *t); /* another one waits for its end: a pause after a failure is over */
 void target_free(struct target *t);  /* NULL is allowed */
 

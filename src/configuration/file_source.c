@@ -38,18 +38,6 @@ static void file_source_on_event(void *arg, uint64_t wait_ms)
 
 /* ---- what is read ---- */
 
-static int file_source_read_all(int fd, struct buf *out)
-{
-    char part[16384];
-    ssize_t n;
-    while ((n = read(fd, part, sizeof(part))) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0 && buf_append(out, part, (size_t)n) != 0) {
-            errno = EFBIG;
-            return -1;
-        }
-    return (int)n;
-}
-
 static int file_source_load(const struct file_source *s, struct buf *out, bool *ret_fresh, struct error *err)
 {
     struct stat st = {0};
@@ -59,7 +47,7 @@ static int file_source_load(const struct file_source *s, struct buf *out, bool *
         return error_set(err, ERROR_INVALID, "cannot open %s: %m", s->options.path);
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
         status = error_set(err, ERROR_INVALID, "%s is no regular file", s->options.path);
-    else if (file_source_read_all(fd, out) != 0)
+    else if (buf_read_fd(out, fd) != 0)
         status = errno == EFBIG ? error_set(err, ERROR_INVALID, "%s: more than %zu bytes, which are not taken",
                                             s->options.path, s->options.max_bytes)
                                 : error_set(err, ERROR_INVALID, "cannot read %s: %m", s->options.path);

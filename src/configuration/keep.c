@@ -32,14 +32,6 @@ static bool keep_is_backup(const struct cfg_line *l)
     return false;
 }
 
-static bool keep_owns(const struct keep_backend *b, const struct cfg_line *l)
-{
-    if (str_eq(cfg_word(l, 0), "server-template"))
-        return true;
-    return str_eq(cfg_word(l, 0), "server") &&
-           (b->manages == NULL || b->manages(b->arg, cfg_word(l, 1), keep_is_backup(l)));
-}
-
 /* The next line of s from *at on that is not the document's; NULL: there is none. */
 static const struct cfg_file_line *keep_next(const struct keep_backend *b, const struct cfg_file_section *s,
                                              struct cfg_line *words, size_t *at)
@@ -47,7 +39,9 @@ static const struct cfg_file_line *keep_next(const struct keep_backend *b, const
     while (*at < s->line_count) {
         const struct cfg_file_line *line = &s->lines[(*at)++];
         cfg_line_split(words, line->text, line->len);
-        if (keep_owns(b, words))
+        bool server = str_eq(cfg_word(words, 0), "server") &&
+                      (b->manages == NULL || b->manages(b->arg, cfg_word(words, 1), keep_is_backup(words)));
+        if (server || str_eq(cfg_word(words, 0), "server-template"))
             return line;
     }
     return NULL;

@@ -8,12 +8,6 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/instance.h"
 
-static void target_new_end(struct target *t)
-{
-    document_unref(t->own);
-    t->own = NULL;
-}
-
 void configuration_use(struct configuration *c, struct document *d, unsigned version)
 {
     bool waited = c->next != NULL && str_eq(c->next->id, d->id);
@@ -46,10 +40,8 @@ void configuration_use(struct configuration *c, struct document *d, unsigned ver
              log_str("source", d->origin), log_str("sha256", d->hash), log_int("bytes", (int64_t)d->content->len),
              log_if(version != 0, log_int("version", version)));
     configuration_tell(c, CONFIGURATION_CHANGED, NULL, NULL);
-    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        target_new_end(t);
-        target_set(t);
-    }
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
+        target_set(t, NULL);
     timer_set(&c->step, 0);
 }
 
@@ -102,7 +94,6 @@ static void rollback(struct target *bad, const char *reason, const struct error 
         any = (rollback_has_document(t) && target_take_back(t, &why)) || any;
     if (!any) {
         (void)error_prefix(&why, "there is nothing to go back to");
-        bad->watch.reported = true;
         rollback_report(bad, &why);
         return;
     }
@@ -123,13 +114,14 @@ static void rollback(struct target *bad, const char *reason, const struct error 
 static void rollback_begin(struct target *t, const struct error *evidence)
 {
     const struct configuration *c = t->of;
-    if (t->watch.canary && canary_goes_on(c) && !t->watch.reported) {
+    struct target_watch *w = &t->watch;
+    if (w->canary && canary_goes_on(c) && !w->reported) {
         log_error(c->options.log, "canary failed; no other HAProxy gets the configuration",
                   log_str("target", target_url(t)), log_str("sha256", c->document->hash),
                   log_str("evidence", evidence->message));
         configuration_tell(c, CONFIGURATION_CANARY_FAILED, t, evidence);
     }
-    t->watch.reported = true;
+    w->reported = true;
 }
 
 /* True: it was rolled back. */
@@ -244,8 +236,10 @@ static void canary_step(struct configuration *c)
     for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
         if (rollback_judge(t))
             return;
-    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t))
-        t->watch.joins = t->watch.joins && !canary_is_good(t); /* it belongs to the others from now on */
+    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+        struct target_watch *w = &t->watch;
+        w->joins = w->joins && !canary_is_good(t); /* it belongs to the others from now on */
+    }
     canary_pass(c);
     canary_prove(c);
 }
@@ -267,9 +261,7 @@ static void target_new_take(struct target *t)
         return; /* there is none, or its text is lost */
     log_info(c->options.log, "HAProxy is new, and the latest configuration is rejected: it gets the last one that ran",
              log_str("target", target_url(t)), log_str("sha256", d->hash), log_int("version", number));
-    t->own = d;
-    t->watch.joins = true;
-    target_set(t);
+    target_set(t, d);
 }
 
 static void target_new_step(struct configuration *c)
@@ -279,12 +271,10 @@ static void target_new_step(struct configuration *c)
         /* As far as is known: perhaps it ran one before a restart of the daemon. */
         bool has_none = target_is_unwritten(t) && t->own == NULL && t->in != NULL && t->has.hash[0] == '\0' &&
                         t->sent.writing == NULL && store_latest(c->options.store, target_name(t)) == NULL;
-        if (rejected && has_none) {
+        if (rejected && has_none)
             target_new_take(t);
-        } else if (!rejected && t->own != NULL && !target_files_half_way(t)) { /* as configuration_half_way has it */
-            target_new_end(t);
-            target_set(t);
-        }
+        else if (!rejected && t->own != NULL && !target_files_half_way(t)) /* as configuration_half_way has it */
+            target_set(t, NULL);
     }
 }
 

@@ -1,6 +1,7 @@
 /* One HAProxy of the configuration engine: the document's way to it. */
 #include <stdlib.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "configuration/configuration_internal.h"
@@ -344,8 +345,24 @@ static void target_replaced(void *self, const struct replaced *r)
 
 /* ---- life ---- */
 
-void target_set(struct target *t)
+struct target *target_new(struct configuration *c, size_t number, const char *name, bool joins)
 {
+    struct target *t = mem_alloc(sizeof(*t));
+    *t = (struct target){.of = c,
+                         .number = number,
+                         .engine = {.ops = &target_ops, .self = t, .rest = true},
+                         .name = mem_strdup(name),
+                         .watch.joins = joins};
+    t->has.file = cfg_content_new(mem_strdup(""), 0);
+    retry_init(&t->failed.retry, backoff_random_seed() + (unsigned)number);
+    return t;
+}
+
+void target_set(struct target *t, struct document *own)
+{
+    document_unref(t->own);
+    t->own = own;
+    t->watch.joins = t->watch.joins || own != NULL;
     target_begin(t);
     t->failed.away = t->sent.unchanged = false;
     t->has.compared = DIFFERENCE_UNKNOWN;
@@ -392,6 +409,43 @@ void target_free(struct target *t)
     document_unref(t->sent.writing);
     free(t);
 }
+
+/* ---- one that is gone: its instance ends what it has in hand, which concerns no other one any more ---- */
+
+static void target_gone_decide(void *self, struct engine_wants *ret)
+{
+    (void)self, (void)ret;
+}
+
+static void target_gone_replaced(void *self, const struct replaced *r)
+{
+    (void)self, (void)r;
+}
+
+static void target_gone_stored(void *self, const struct stored *s)
+{
+    (void)self, (void)s;
+}
+
+static void target_gone_served(void *self, const struct served *s, const struct error *err)
+{
+    (void)self, (void)s, (void)err;
+}
+
+static const struct engine_ops target_gone_ops = {.name = "the configuration engine",
+                                                  .decide = target_gone_decide,
+                                                  .stored = target_gone_stored,
+                                                  .served = target_gone_served,
+                                                  .replaced = target_gone_replaced};
+
+void target_leave(struct target *t)
+{
+    t->engine.ops = &target_gone_ops;
+    t->gone = t->of->gone;
+    t->of->gone = t;
+}
+
+/* ---- one that is there ---- */
 
 const struct engine_ops target_ops = {.name = "the configuration engine",
                                       .attach = target_attach,

@@ -14,6 +14,7 @@
 #include "serve/server.h"
 #include "daemon/clients.h"
 #include "daemon/config/config_engine.h"
+#include "daemon/config/config_source.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
 #include "report/history.h"
@@ -540,7 +541,7 @@ static int make_parts(struct controller *c, struct settings *settings, struct er
     c->config = config_engine_new(&config, &of_config, c, err);
     if (c->config == NULL)
         return -1;
-    c->events = events_new(in, &c->mappings, c->sources, config_engine_source(c->config));
+    c->events = events_new(in, &c->mappings, c->sources, config_engine_source(c->config), config_source_object);
     config_engine_report_to(c->config, c->events);
     const struct status_parts parts = {.mappings = &c->mappings,
                                        .sources = c->sources,

@@ -19,7 +19,6 @@
 #include "settings/settings.h"
 #include "report/event_correlator.h"
 #include "report/history.h"
-#include "daemon/config/config_source.h"
 #include "daemon/mappings.h"
 #include "daemon/sources.h"
 
@@ -62,6 +61,7 @@ struct events {
     const struct mappings *mappings;
     const struct sources *sources;
     const struct config_source *source; /* of the Secret or ConfigMap; NULL: none */
+    events_source_object_fn *source_object;
     char host[HOST_NAME_BYTES];
     struct history_listener listener;
     struct timer timer;
@@ -177,7 +177,7 @@ static struct events_object events_place(const struct events *e, const struct it
         return (struct events_object){
             .kind = "Service", .namespace = of->namespace, .name = of->name, .uid = known != NULL ? known->uid : NULL};
     }
-    const struct secret_object *object = config_source_object(e->source);
+    const struct secret_object *object = e->source_object(e->source);
     bool is_secret = s->config_source == SETTINGS_CONFIG_SECRET;
     return (struct events_object){.kind = is_secret ? "Secret" : "ConfigMap",
                                   .namespace = is_secret ? s->config_secret_namespace : s->template_from.namespace,
@@ -477,7 +477,7 @@ void events_poke(struct events *e)
 /* ---- life ---- */
 
 struct events *events_new(const struct daemon *in, const struct mappings *mappings, const struct sources *sources,
-                          const struct config_source *source)
+                          const struct config_source *source, events_source_object_fn *source_object)
 {
     const struct settings *s = in->settings;
     bool by_secret = s->config_source == SETTINGS_CONFIG_SECRET,
@@ -490,7 +490,11 @@ struct events *events_new(const struct daemon *in, const struct mappings *mappin
     struct events *e = mem_alloc(sizeof(*e));
     unsigned seed = backoff_random_seed();
     bool by_object = by_secret || (by_template && s->template_from.namespace != NULL);
-    *e = (struct events){.in = in, .mappings = mappings, .sources = sources, .source = by_object ? source : NULL};
+    *e = (struct events){.in = in,
+                         .mappings = mappings,
+                         .sources = sources,
+                         .source = by_object ? source : NULL,
+                         .source_object = source_object};
     host_name(e->host);
     if (e->host[0] == '\0')
         snprintf(e->host, sizeof(e->host), "unknown");

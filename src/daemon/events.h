@@ -12,12 +12,16 @@ struct config_source;
 struct events;
 struct history_entry;
 struct mappings;
+struct secret_object;
 struct sources;
+
+/* The Secret or ConfigMap of a source when an Event is sent; NULL: it is not known. Given as a function, because sources call events. */
+typedef const struct secret_object *events_source_object_fn(const struct config_source *source);
 
 /* mappings: backend -> Service; sources: for the Services' uids; source: its Secret or ConfigMap, where it has one (NULL: none). All
  * borrowed. NULL: none are to be written. */
 struct events *events_new(const struct daemon *in, const struct mappings *mappings, const struct sources *sources,
-                          const struct config_source *source) must_check;
+                          const struct config_source *source, events_source_object_fn *source_object) must_check;
 /* What waits is dropped, a request under way is cancelled. NULL is allowed; before the client and the history. */
 void events_free(struct events *e);
 

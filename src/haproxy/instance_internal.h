@@ -67,7 +67,7 @@ struct instance_last_reload {
     uint64_t next_ms;
 };
 
-/* What HAProxy has loaded of the file. instance_reload.c writes it. */
+/* What HAProxy has loaded of the file. instance_reload.c writes it, and instance_read.c what may not be loaded. */
 struct instance_loading {
     bool dirty;     /* what runs may differ from haproxy.cfg */
     bool rewritten; /* the whole file was, and the next reload loads it */
@@ -199,9 +199,8 @@ bool instance_set_running(struct instance *in);
 void instance_rewritten(struct instance *in, bool runs); /* the whole file was; runs: HAProxy took it by commands */
 /* The daemon's write (NULL: applied at once) loads whatever was not loaded before. */
 void instance_reload_comes(struct instance *in, const char *id);
-void instance_take_reload(struct instance *in);              /* the driver was asked how it stands */
-void instance_judge_reload(struct instance *in);             /* by what was read, where one has ended */
-void instance_reloaded(struct instance *in, bool by_daemon); /* another process runs than at the last reading */
+void instance_take_reload(struct instance *in);  /* the driver was asked how it stands */
+void instance_judge_reload(struct instance *in); /* by what was read, where one has ended */
 void instance_take_last_reload(struct instance *in, const struct reload_history *h, const struct error *err);
 /* Asks whether another writer repaired what is dirty; the step does it. */
 void instance_ask_last_reload_again(struct instance *in);

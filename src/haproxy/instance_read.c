@@ -227,6 +227,18 @@ struct cfg_content *instance_file(const struct instance *in)
 
 /* ---- what runs ---- */
 
+void instance_must_reload(struct instance *in)
+{
+    struct instance_loading *l = &in->loading;
+    l->dirty = true;
+}
+
+bool instance_started_since(const struct instance *in, uint64_t when_ms)
+{
+    int64_t uptime_s = in->running.uptime_s;
+    return uptime_s >= 0 && in->read_began_ms >= when_ms + (uint64_t)(uptime_s + 1) * 1000;
+}
+
 /* A backend that could be read a moment ago cannot: a reload may be under way. */
 static bool instance_must_read_again(struct instance *in)
 {
@@ -265,10 +277,26 @@ static bool instance_take_worker(struct instance *in)
     return other;
 }
 
-bool instance_started_since(const struct instance *in, uint64_t when_ms)
+/* Another process runs than at the last reading. */
+static void instance_reloaded(struct instance *in, bool by_daemon)
 {
-    int64_t uptime_s = in->running.uptime_s;
-    return uptime_s >= 0 && in->read_began_ms >= when_ms + (uint64_t)(uptime_s + 1) * 1000;
+    struct instance_loading *l = &in->loading;
+    if (!by_daemon)
+        log_info(in->options.log, "HAProxy was reloaded or restarted externally", log_str("target", instance_url(in)),
+                 log_int("pid", in->running.pid));
+    /* Before a write by commands and after it the file is known: a process that answers for the first time has loaded one
+     * of those two, and has taken the commands where it was the former. Where another writer's file came in between, it
+     * may have loaded that, and then have taken the commands: it runs neither, unless it started after them. */
+    if (!by_daemon && l->commanded_ms != 0 && in->version != in->wrote_version &&
+        !instance_started_since(in, l->commanded_ms)) {
+        log_warn(in->options.log,
+                 "HAProxy may have been reloaded while it took changes by commands; reloading it once more",
+                 log_str("target", instance_url(in)));
+        l->dirty = true;
+    }
+    l->commanded_ms = 0;
+    if (l->reload.state != RELOAD_PENDING)
+        verification_reloaded(&in->verification);
 }
 
 static void instance_log_unreadable(struct instance *in, struct instance_backend *b)

@@ -11,12 +11,6 @@
 #define LAST_RELOAD_POLLS_MAX 240
 #define LAST_RELOAD_FAILURES_MAX 8
 
-void instance_must_reload(struct instance *in)
-{
-    struct instance_loading *l = &in->loading;
-    l->dirty = true;
-}
-
 void instance_rewritten(struct instance *in, bool runs)
 {
     struct instance_loading *l = &in->loading;
@@ -155,27 +149,6 @@ void instance_judge_reload(struct instance *in)
              log_us_as_ms("after_ms", end->took_us), log_bool("verified", verdict == RELOAD_VERIFIED));
     verification_reloaded(&in->verification);
     instance_show_verification(in);
-}
-
-void instance_reloaded(struct instance *in, bool by_daemon)
-{
-    struct instance_loading *l = &in->loading;
-    if (!by_daemon)
-        log_info(in->options.log, "HAProxy was reloaded or restarted externally", log_str("target", instance_url(in)),
-                 log_int("pid", in->running.pid));
-    /* Before a write by commands and after it the file is known: a process that answers for the first time has loaded one
-     * of those two, and has taken the commands where it was the former. Where another writer's file came in between, it
-     * may have loaded that, and then have taken the commands: it runs neither, unless it started after them. */
-    if (!by_daemon && l->commanded_ms != 0 && in->version != in->wrote_version &&
-        !instance_started_since(in, l->commanded_ms)) {
-        log_warn(in->options.log,
-                 "HAProxy may have been reloaded while it took changes by commands; reloading it once more",
-                 log_str("target", instance_url(in)));
-        l->dirty = true;
-    }
-    l->commanded_ms = 0;
-    if (l->reload.state != RELOAD_PENDING)
-        verification_reloaded(&in->verification);
 }
 
 /* ---- what an earlier run left behind ---- */

@@ -38,6 +38,13 @@ static void readout_forget_configuration(struct readout *o)
     }
 }
 
+void readout_read_at(struct readout *o, int64_t version)
+{
+    o->version = version;
+    for (size_t i = 0; i < o->count; i++)
+        o->found[i].backend.version = version;
+}
+
 void readout_as_last(struct reading *r, int64_t version)
 {
     r->as_last = true;

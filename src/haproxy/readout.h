@@ -53,6 +53,8 @@ void readout_fini(struct readout *o);
 void readout_begin(struct readout *o);
 /* The same but for what runs, which stays as it was read. */
 void readout_begin_configuration(struct readout *o);
+/* All of it is of that version. */
+void readout_read_at(struct readout *o, int64_t version);
 /* It was not read anew, as the file is the same. */
 void readout_as_last(struct reading *r, int64_t version);
 /* The one that was read, or the last one. */

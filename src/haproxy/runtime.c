@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 #include "base/shared_text.h"
 #include "base/str.h"
 
@@ -26,6 +27,12 @@ void runtime_fini(struct runtime *r)
     free(r->servers);
     free(r->why);
     runtime_init(r);
+}
+
+void runtime_unreadable(struct runtime *r, const char *why)
+{
+    runtime_fini(r);
+    *r = (struct runtime){.why = mem_strdup(why)};
 }
 
 static int runtime_name_order(const void *a, const void *b)
@@ -70,6 +77,12 @@ const struct runtime_server *runtime_find_next(const struct runtime *r, const ch
     if (found != NULL)
         *at = (size_t)(found - r->servers) + 1;
     return found;
+}
+
+void runtime_give_up(struct runtime *r, const char *why)
+{
+    if (!r->readable && r->why == NULL)
+        r->why = mem_strdup(why);
 }
 
 const char *runtime_admin_name(enum runtime_admin a)

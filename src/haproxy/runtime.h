@@ -36,7 +36,9 @@ struct runtime {
 };
 
 void runtime_init(struct runtime *r);
-void runtime_fini(struct runtime *r); /* a zeroed one is allowed; leaves it as runtime_init does */
+void runtime_fini(struct runtime *r);                     /* a zeroed one is allowed; leaves it as runtime_init does */
+void runtime_give_up(struct runtime *r, const char *why); /* why it is not read, unless it was, or that is known */
+void runtime_unreadable(struct runtime *r, const char *why);
 void runtime_server_fini(struct runtime_server *s);
 void runtime_sort(struct runtime *r);                                /* after it was filled */
 bool runtime_same(const struct runtime *a, const struct runtime *b); /* in all that was read; texts by place */

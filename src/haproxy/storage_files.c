@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
 #include "haproxy/storage_known.h"
 #include "net/pem.h"
@@ -108,19 +109,17 @@ static int storage_check(struct storage_file *f, struct storage_known *known, st
     return f->kind == STORAGE_CERTIFICATE ? storage_check_certificate(f, known, err) : 0;
 }
 
+static int storage_file_order(const void *a, const void *b)
+{
+    const struct storage_file *x = a, *y = b;
+    return x->place != y->place ? (x->place < y->place ? -1 : 1) : strcmp(x->stored, y->stored);
+}
+
+/* Where it is, or would be. */
 static size_t storage_files_at(const struct storage_files *f, enum storage_kind place, const char *stored)
 {
-    size_t low = 0, high = f->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const struct storage_file *m = &f->list[middle];
-        int order = m->place != place ? (m->place < place ? -1 : 1) : strcmp(m->stored, stored);
-        if (order == 0)
-            return middle;
-        low = order < 0 ? middle + 1 : low;
-        high = order < 0 ? high : middle;
-    }
-    return low;
+    const struct storage_file key = {.place = place, .stored = (char *)(uintptr_t)stored};
+    return sorted_place(&key, f->list, f->count, sizeof(f->list[0]), storage_file_order);
 }
 
 const struct storage_file *storage_files_find(const struct storage_files *f, enum storage_kind place,

@@ -15,10 +15,12 @@ void storage_foresight_fini(struct storage_foresight *s)
     *s = (struct storage_foresight){0};
 }
 
-struct storage_foreseen *storage_foresight_add(struct storage_foresight *s, enum storage_kind kind, const char *name)
+struct storage_foreseen *storage_foresight_add(struct storage_foresight *s, enum storage_kind kind, const char *name,
+                                               enum storage_effect effect)
 {
     s->list = mem_resize(s->list, s->count + 1, sizeof(s->list[0]));
-    s->list[s->count] = (struct storage_foreseen){.name = mem_printf("%s/%s", storage_folder(kind), name)};
+    s->list[s->count] =
+        (struct storage_foreseen){.name = mem_printf("%s/%s", storage_folder(kind), name), .effect = effect};
     return &s->list[s->count++];
 }
 

@@ -36,8 +36,9 @@ struct storage_foresight {
 };
 
 void storage_foresight_fini(struct storage_foresight *s);
-/* Unchanged, as yet. Valid until the next one. */
-struct storage_foreseen *storage_foresight_add(struct storage_foresight *s, enum storage_kind kind, const char *name);
+/* Valid until the next one. */
+struct storage_foreseen *storage_foresight_add(struct storage_foresight *s, enum storage_kind kind, const char *name,
+                                               enum storage_effect effect);
 void storage_foreseen_count(struct storage_foreseen *f, const char *now, const char *next); /* entries of a map */
 void storage_foreseen_reload(struct storage_foreseen *f, const char *why);
 

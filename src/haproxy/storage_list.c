@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
 
 const char *storage_place_name(enum storage_kind place)
@@ -47,19 +48,17 @@ void storage_entries_fini(struct storage_entries *s)
     *s = (struct storage_entries){0};
 }
 
+static int storage_entry_order(const void *a, const void *b)
+{
+    const struct storage_entry *x = a, *y = b;
+    return x->place != y->place ? (x->place < y->place ? -1 : 1) : strcmp(x->stored, y->stored);
+}
+
 /* Where it is, or would be. */
 static size_t storage_entries_at(const struct storage_entries *s, enum storage_kind place, const char *stored)
 {
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const struct storage_entry *m = &s->list[middle];
-        if (m->place < place || (m->place == place && strcmp(m->stored, stored) < 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct storage_entry key = {.place = place, .stored = (char *)(uintptr_t)stored};
+    return sorted_place(&key, s->list, s->count, sizeof(s->list[0]), storage_entry_order);
 }
 
 struct storage_entry *storage_entries_find(const struct storage_entries *s, enum storage_kind place, const char *stored)

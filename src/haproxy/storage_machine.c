@@ -507,7 +507,7 @@ static void machine_check_file(struct storage_machine *m, const struct storage_f
         machine_look(m, f); /* what another writer changed is written anew whenever files are stored */
     if (m->request.foresight == NULL)
         return;
-    struct storage_foreseen *seen = storage_foresight_add(m->request.foresight, f->kind, f->name);
+    struct storage_foreseen *seen = storage_foresight_add(m->request.foresight, f->kind, f->name, STORAGE_UNCHANGED);
     if (f->place != STORAGE_MAP || same)
         return;
     struct storage_entry *e = storage_entries_find(&m->entries, f->place, f->stored);
@@ -516,22 +516,11 @@ static void machine_check_file(struct storage_machine *m, const struct storage_f
         storage_entry_keep(e, buf_str(&m->now), m->now.len);
 }
 
-/* One that the configuration has no more, by what decides about it at the END. */
-static void machine_foresee_entry(const struct storage_machine *m, const struct storage_entry *e,
-                                  enum machine_fate fate)
-{
-    if (!e->changed && fate != MACHINE_DELETED)
-        return;
-    struct storage_foreseen *seen = storage_foresight_add(m->request.foresight, e->place, e->stored);
-    seen->effect = STORAGE_GOES;
-    if (e->changed)
-        storage_foreseen_reload(seen, m->by_api ? "it is removed" : STORAGE_CHANGED_BEFORE);
-}
-
 /* `at` counts files, then entries. */
 static struct storage_step machine_next_check(struct storage_machine *m)
 {
     const struct storage_files *files = m->request.files;
+    struct storage_foresight *foresight = m->request.foresight;
     for (; m->at < files->count; machine_past(m)) {
         const struct storage_file *f = &files->list[m->at];
         const struct storage_entry *e = storage_entries_find(&m->entries, f->place, f->stored);
@@ -541,8 +530,9 @@ static struct storage_step machine_next_check(struct storage_machine *m)
             machine_take(m, &(struct storage_reply){.outcome = STORAGE_NONE});
         machine_check_file(m, f);
     }
-    if (m->request.foresight == NULL)
+    if (foresight == NULL)
         return storage_machine_end(m);
+    /* One that the configuration has no more, by what decides about it at the END. */
     for (; m->at - files->count < m->entries.count; machine_past(m)) {
         const struct storage_entry *e = &m->entries.list[m->at - files->count];
         if (storage_files_find(files, e->place, e->stored) != NULL)
@@ -550,7 +540,11 @@ static struct storage_step machine_next_check(struct storage_machine *m)
         enum machine_fate fate = machine_fate(m, e);
         if (fate == MACHINE_UNREAD)
             return machine_step(m, STORAGE_READ_FILE, e->place, e->stored);
-        machine_foresee_entry(m, e, fate);
+        if (!e->changed && fate != MACHINE_DELETED)
+            continue;
+        struct storage_foreseen *seen = storage_foresight_add(foresight, e->place, e->stored, STORAGE_GOES);
+        if (e->changed)
+            storage_foreseen_reload(seen, m->by_api ? "it is removed" : STORAGE_CHANGED_BEFORE);
     }
     return machine_step(m, STORAGE_RUNNING, STORAGE_GENERAL, STORAGE_LIST);
 }

@@ -373,7 +373,7 @@ static void add_alias(struct work *w, const struct backend_server *line, const s
     if (names_is_out(w, line->name)) /* it is that node's */
         return;
     const char *known = w->in->before != NULL ? desired_node(w->in->before, of->name) : NULL;
-    char *node = known != NULL && !str_eq(known, of->name) ? mem_strdup(known) : NULL;
+    cleanup(mem_free_ptr) char *node = known != NULL && !str_eq(known, of->name) ? mem_strdup(known) : NULL;
     if (node == NULL && !is_plain(rules->server_name_format))
         node = node_in_name(rules->server_name_format, rules->cluster, of);
     if (node == NULL)
@@ -388,8 +388,7 @@ static void add_alias(struct work *w, const struct backend_server *line, const s
                        s->announced);
         d->skips[d->skip_count - 1].ordinary = s->ordinary;
     }
-    d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
-    d->aliases[d->alias_count++] = (struct desired_alias){desired_text(d, line->name), desired_text_take(d, node)};
+    desired_add_alias(d, line->name, node);
     w->differs = true;
 }
 

@@ -68,9 +68,3 @@ void settings_findings_fini(struct settings_findings *found)
     free(found->list);
     *found = (struct settings_findings){0};
 }
-
-int value_refuse(struct buf *note, const char *why)
-{
-    buf_add(note, why);
-    return -1;
-}

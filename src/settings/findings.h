@@ -44,4 +44,8 @@ void finding_quote(struct buf *out, const char *s);
 char *finding_quoted(const char *s) must_check;
 
 /* note says why; -1. */
-int value_refuse(struct buf *note, const char *why);
+static inline int value_refuse(struct buf *note, const char *why)
+{
+    buf_add(note, why);
+    return -1;
+}

@@ -104,15 +104,15 @@ void budget_add_remarks(const struct template_set *set, const struct objects *ob
         char **names;
         const struct template_watch *w = &set->watches[i];
         size_t count = budget_excess(objects_cache(objects, i), w->namespace_bytes, &names);
-        to->remarks = mem_resize(to->remarks, to->remark_count + count, sizeof(to->remarks[0]));
         for (size_t k = 0; k < count; k++)
-            to->remarks[to->remark_count++] = (struct render_remark){
-                .left_out = true,
-                .resource = i,
-                .key = names[k],
-                .text = mem_printf("the older %s of its namespace take the %zu bytes that those of one namespace may: "
-                                   "watch.%s.namespace_bytes of the template set",
-                                   w->name, w->namespace_bytes, w->name)};
+            rendered_remark(to,
+                            &(struct render_remark){
+                                .left_out = true,
+                                .resource = i,
+                                .key = names[k],
+                                .text = mem_printf("the older %s of its namespace take the %zu bytes that those of "
+                                                   "one namespace may: watch.%s.namespace_bytes of the template set",
+                                                   w->name, w->namespace_bytes, w->name)});
         free(names);
     }
 }

@@ -215,6 +215,12 @@ static void render_take_error(const struct objects *objects, const struct wire *
     buf_fini(&text);
 }
 
+void rendered_remark(struct rendered *r, const struct render_remark *m)
+{
+    r->remarks = mem_one_more(r->remarks, r->remark_count, sizeof(r->remarks[0]));
+    r->remarks[r->remark_count++] = *m;
+}
+
 /* One record; false: an error was among them. */
 static bool render_take(const struct objects *objects, const struct wire *head, const char **at, struct rendered *r,
                         struct error *err)
@@ -238,11 +244,10 @@ static bool render_take(const struct objects *objects, const struct wire *head, 
     } else if (head->what == ENGINE_PLACED) {
         r->placed = true;
     } else if (good) {
-        r->remarks = mem_one_more(r->remarks, r->remark_count, sizeof(r->remarks[0]));
-        r->remarks[r->remark_count++] = (struct render_remark){.left_out = head->what == ENGINE_WARNING,
-                                                               .resource = head->resource,
-                                                               .key = texts[WIRE_OBJECT],
-                                                               .text = texts[WIRE_TEXT]};
+        rendered_remark(r, &(struct render_remark){.left_out = head->what == ENGINE_WARNING,
+                                                   .resource = head->resource,
+                                                   .key = texts[WIRE_OBJECT],
+                                                   .text = texts[WIRE_TEXT]});
         texts[WIRE_OBJECT] = texts[WIRE_TEXT] = NULL;
     } else {
         render_take_error(objects, head, texts, err);

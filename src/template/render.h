@@ -47,6 +47,7 @@ struct rendered {
     bool placed;  /* places of servers depend on `before` */
     uint64_t took_us;
 };
+void rendered_remark(struct rendered *r, const struct render_remark *m); /* its texts are taken */
 /* Adds what a render's process wrote, which is not trusted: records of this program's own form. ERROR_RETRY: it is not of that form or is cut off;
  * ERROR_INVALID: the template's own error. objects NULL: there are none. */
 int rendered_read(struct rendered *r, const struct objects *objects, const struct buf *out,

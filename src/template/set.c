@@ -21,14 +21,6 @@ const char *template_kind_folder(enum template_kind kind)
     return folders[kind];
 }
 
-const struct template_watch *template_set_find_watch(const struct template_set *s, const char *name)
-{
-    for (size_t i = 0; i < s->watch_count; i++)
-        if (str_eq(s->watches[i].name, name))
-            return &s->watches[i];
-    return NULL;
-}
-
 /* ---- templates ---- */
 
 static const struct template_text *set_find(const struct template_set *s, enum template_kind kind, const char *name)

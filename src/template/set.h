@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/str.h"
 
 struct json_path;
 
@@ -137,8 +138,15 @@ void template_set_free(struct template_set *s); /* once for parse, and for each 
 const char *template_kind_folder(enum template_kind kind);
 /* "contains", ... */
 const char *assertion_name(enum assertion_kind kind);
-const struct template_watch *template_set_find_watch(const struct template_set *s, const char *name); /* NULL: none */
-const struct template_test *template_set_test(const struct template_set *s, const char *name);        /* NULL: none */
+/* NULL: none */
+static inline const struct template_watch *template_set_find_watch(const struct template_set *s, const char *name)
+{
+    for (size_t i = 0; i < s->watch_count; i++)
+        if (str_eq(s->watches[i].name, name))
+            return &s->watches[i];
+    return NULL;
+}
+const struct template_test *template_set_test(const struct template_set *s, const char *name); /* NULL: none */
 /* The names of its tests, for messages: "; did you mean a?", "; there are a, b"; to be freed. */
 char *template_set_known_tests(const struct template_set *s, const char *name) must_check;
 

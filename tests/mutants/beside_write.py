@@ -71,7 +71,7 @@ room("beside a write: foreseen", ("test_storage_foresight",), (
     Mutant("bytes that are there are stored again", MACHINE, "    if (m->by_api || m->request.foresight != NULL)\n        machine_look", "    if (false)\n        machine_look"),
     Mutant("what HAProxy has not loaded is sent", STORAGE, "    if (s->run.why.kind != ERROR_NONE)\n        storage_foreseen_reload", "    if (false)\n        storage_foreseen_reload"),
     Mutant("HAProxy is sent what is only asked about", RUN, "return r->asks ? storage_run_done(r) :", "return false ? storage_run_done(r) :"),
-    Mutant("a file that goes costs nothing", MACHINE, "    if (e->changed)\n        storage_foreseen_reload", "    if (false)\n        storage_foreseen_reload"),
+    Mutant("a file that goes costs nothing", MACHINE, "        if (e->changed)\n            storage_foreseen_reload", "        if (false)\n            storage_foreseen_reload"),
     Mutant("what another one put there is deleted", MACHINE, "return e->found || !e->present ? MACHINE_FORGOTTEN", "return !e->present ? MACHINE_FORGOTTEN"),
     Mutant("a key that is there twice counts once", COUNT, "return order != 0 ? order : (x->key > y->key) - (x->key < y->key);", "return order != 0 ? order : map_entry_order(a, b);"),
     Mutant("another value is none", COUNT, "to != NULL && map_entry_order(", "to != NULL && false && map_entry_order("),

@@ -70,7 +70,7 @@ room("canary", ("test_canary", "test_store", "test_configuration_streams"), (
     Mutant("servers do not count at a canary", SUCCESSION, " || (t->watch.canary && canary_goes_on(c));\n    struct error said;", ";\n    struct error said;"),
     Mutant("report rolls back", SUCCESSION, "c->options.rollback != CONFIGURATION_ROLLBACK_REPORT && ", ""),
     Mutant("a rollback is rolled back", SUCCESSION, "c->version == 0 && configuration_writes(c) &&", "configuration_writes(c) &&"),
-    Mutant("it is reported again and again", SUCCESSION, "    t->watch.reported = true;\n}", "}"),
+    Mutant("it is reported again and again", SUCCESSION, "    w->reported = true;\n}", "}"),
     Mutant("what one cannot load stays on the others", SUCCESSION, "    if (!w->load_failed)\n        return false;", "    if (true)\n        return false;"),
     Mutant("a canary that fails is not reported", SUCCESSION, "    configuration_tell(c, CONFIGURATION_CANARY_FAILED, t, evidence);\n", ""),
     Mutant("SIGHUP does not release it", SUCCESSION, "    configuration_use(c, d, 0);\n}", "}"),

@@ -1,6 +1,5 @@
 #include "cli/doctor/doctor.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -25,12 +24,6 @@ struct answers {
     struct doctor_dataplane **dataplanes; /* as in settings */
     struct local_facts local;
 };
-
-void doctor_wait(struct doctor *d, const bool *answered)
-{
-    while (!*answered && event_base_loop(d->base, EVLOOP_ONCE) == 0)
-        ;
-}
 
 /* ---- asking ---- */
 
@@ -58,19 +51,6 @@ static void make_clients(struct doctor *d)
     for (size_t i = 0; i < c->dataplane_count; i++)
         c->dataplanes[i].file =
             clients_dataplane(d->base, c, &settings->dataplanes[i], &hooks, d->options->log, &d->no_dataplanes);
-}
-
-static void ask_all(struct answers *a, struct doctor *d)
-{
-    a->dataplanes = mem_array(d->settings->dataplane_count, sizeof(a->dataplanes[0]));
-    for (size_t i = 0; i < d->clients.dataplane_count; i++)
-        a->dataplanes[i] = doctor_dataplane_start(d, d->clients.dataplanes[i].file);
-    if (d->clients.kube != NULL)
-        doctor_kubernetes_ask(&a->kubernetes, d);
-    if (d->clients.local_commands != NULL)
-        doctor_local_ask(&a->local, d);
-    for (size_t i = 0; i < d->clients.dataplane_count; i++)
-        doctor_dataplane_wait(a->dataplanes[i]);
 }
 
 /* ---- the settings ---- */
@@ -192,14 +172,6 @@ static void report_clocks(const struct answers *a)
                                  doctor_dataplane_skew(a->dataplanes[i]), s);
 }
 
-/* The command for what the settings manage; what is rendered, or published in etcd, no command reads as the daemon does. */
-static const char *plan_of(const struct settings *s)
-{
-    if (s->config_target == SETTINGS_TARGET_ETCD)
-        return NULL;
-    return s->mapping_count > 0 ? "plan" : s->config_file != NULL ? "config plan" : NULL;
-}
-
 void doctor_run(struct event_base *base, struct settings *settings, const struct doctor_options *options,
                 struct doctor_report *ret)
 {
@@ -209,9 +181,21 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
     report_settings(settings, options->findings, options->version, doctor_section(ret, "settings", NULL, NULL));
     if (settings == NULL)
         return;
-    ret->plan = plan_of(settings);
+    /* What is rendered, or published in etcd, no command reads as the daemon does. */
+    ret->plan = settings->config_target == SETTINGS_TARGET_ETCD ? NULL
+                : settings->mapping_count > 0                   ? "plan"
+                : settings->config_file != NULL                 ? "config plan"
+                                                                : NULL;
     make_clients(&d);
-    ask_all(&a, &d);
+    a.dataplanes = mem_array(settings->dataplane_count, sizeof(a.dataplanes[0]));
+    for (size_t i = 0; i < d.clients.dataplane_count; i++)
+        a.dataplanes[i] = doctor_dataplane_start(&d, d.clients.dataplanes[i].file);
+    if (d.clients.kube != NULL)
+        doctor_kubernetes_ask(&a.kubernetes, &d);
+    if (d.clients.local_commands != NULL)
+        doctor_local_ask(&a.local, &d);
+    for (size_t i = 0; i < d.clients.dataplane_count; i++)
+        doctor_dataplane_wait(a.dataplanes[i]);
     if (settings_need_kubernetes(settings))
         a.kubernetes_section = doctor_kubernetes_report(&a.kubernetes, &d);
     if (settings->config_source == SETTINGS_CONFIG_TEMPLATE)

@@ -37,7 +37,7 @@ static bool report_exists(const struct doctor *d, const struct inspect_report *s
     cleanup(mem_free_ptr) char *names = nearest_text(&n);
     doctor_set(s, "backend", b->of->backend);
     doctor_set(s, "problem", b->unseen.message);
-    doctor_word(s, "others", "%s%s", names != NULL ? "; it has " : "", names != NULL ? names : "");
+    doctor_set_if(s, "others", "; it has ", names, "");
     doctor_word(s, "managed", "%zu", managed);
     doctor_word(s, "unmanaged", "%zu", exists ? b->actual.server_count - managed + b->actual.template_count : 0);
     const struct doctor_row rows[] = {

@@ -49,11 +49,10 @@ static void set_words(const struct doctor_peer *p, const struct http_connection 
     doctor_set(s, "socket", p->unix_socket);
     doctor_set(s, "no-name",
                proxy != NULL ? proxy : "the name is wrong, or this machine's DNS server does not know it");
-    doctor_word(s, "and-proxy", "%s%s", proxy != NULL ? "; " : "", proxy != NULL ? proxy : "");
+    doctor_set_if(s, "and-proxy", "; ", proxy, "");
     doctor_set(s, "listeners", p->shown_by);
     doctor_set(s, "ca-setting", p->ca_setting);
-    doctor_word(s, "or-name-setting", "%s%s", p->name_setting != NULL ? ", or set it in " : "",
-                p->name_setting != NULL ? p->name_setting : "");
+    doctor_set_if(s, "or-name-setting", ", or set it in ", p->name_setting, "");
     doctor_set(s, "cert-setting", p->cert_setting);
     doctor_set(s, "peer", got->peer[0] != '\0' ? got->peer : p->url);
     doctor_set(s, "took", "");

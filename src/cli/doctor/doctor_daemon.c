@@ -1,5 +1,4 @@
 /* The running daemon: what `doctor` asks it, and what it says of the answers. */
-#include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
 
@@ -14,45 +13,6 @@
 #include "cli/doctor/doctor_report.h"
 
 #define NAMES_SHOWN 5
-
-/* ---- asking ---- */
-
-struct answer {
-    struct daemon_request request;
-    struct error error; /* kind NONE: it answered */
-    int status;
-    bool connected; /* something is there, and perhaps hangs */
-    bool over;
-    char *body; /* NULL: none */
-};
-
-static void on_answer(void *arg, const struct http_response *r, const struct error *err)
-{
-    struct answer *a = arg;
-    a->request.request = NULL;
-    a->status = r->status;
-    a->connected = http_response_connection(r).reached >= HTTP_REACHED_PEER;
-    if (err != NULL)
-        a->error = *err;
-    else
-        a->body = mem_strndup(buf_str(r->body), r->body->len);
-    a->over = true;
-}
-
-static void ask(struct answer *a, struct doctor *d, const char *url, const char *path)
-{
-    static const struct http_callbacks callbacks = {.on_done = on_answer};
-    if (daemon_request_start(&a->request, d->base, url, path, d->options->timeout_ms, &callbacks, a, &a->error) == 0)
-        doctor_wait(d, &a->over);
-}
-
-static void answer_fini(struct answer *a)
-{
-    daemon_request_fini(&a->request);
-    free(a->body);
-}
-
-/* ---- what it says ---- */
 
 static const char *daemon_text(yyjson_val *of, const char *key)
 {
@@ -119,10 +79,10 @@ static void daemon_report_warnings(yyjson_val *root, struct doctor_section *s)
 }
 
 /* "[-]watch nodes: ..." Without STATUS_PAGE there is nothing else. */
-static void daemon_report_ready(const struct answer *ready, struct doctor_report *r, struct doctor_section *s)
+static void daemon_report_ready(const struct daemon_answer *ready, struct doctor_report *r, struct doctor_section *s)
 {
     struct text_list failed = {.between = "; ", .max = 1};
-    for (const char *line = ready->body; line != NULL && *line != '\0';) {
+    for (const char *line = buf_str(&ready->body); *line != '\0';) {
         size_t len = strcspn(line, "\n");
         if (str_has_prefix(line, "[-]") && text_list_next(&failed))
             buf_addn(&failed.text, line + strlen("[-]"), len - strlen("[-]"));
@@ -137,10 +97,11 @@ static void daemon_report_ready(const struct answer *ready, struct doctor_report
 }
 
 /* True: a daemon answers. */
-static bool daemon_report_running(const struct answer *ready, struct doctor_section *s)
+static bool daemon_report_running(const struct daemon_answer *ready, struct doctor_section *s)
 {
     bool answers = ready->error.kind == ERROR_NONE;
-    bool lines = ready->body != NULL && (str_has_prefix(ready->body, "[+]") || str_has_prefix(ready->body, "[-]"));
+    const char *body = buf_str(&ready->body);
+    bool lines = str_has_prefix(body, "[+]") || str_has_prefix(body, "[-]");
     bool is_one = answers && lines && (ready->status == 200 || ready->status == 503);
     doctor_set(s, "problem", ready->error.message);
     doctor_word(s, "status", "%d", ready->status);
@@ -162,19 +123,18 @@ static bool daemon_report_running(const struct answer *ready, struct doctor_sect
 
 void doctor_daemon_report(struct doctor *d)
 {
-    cleanup(answer_fini) struct answer ready = {0}, page = {0};
+    cleanup(daemon_answer_fini) struct daemon_answer ready = {0}, page = {0};
     cleanup(mem_free_ptr) char *url = running_daemon_url(d->settings);
     if (url == NULL)
         return;
     struct doctor_section *s = doctor_section(d->report, "daemon", url, NULL);
-    ask(&ready, d, url, "/readyz");
+    daemon_get(d->base, url, "/readyz", d->options->timeout_ms, &ready);
     if (!daemon_report_running(&ready, s))
         return;
     daemon_report_ready(&ready, d->report, s);
-    ask(&page, d, url, "/status");
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = page.status == 200 && page.body != NULL
-                                                     ? json_parse(page.body, strlen(page.body), 0, "its status", NULL)
-                                                     : NULL;
+    daemon_get(d->base, url, "/status", d->options->timeout_ms, &page);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        page.status == 200 ? json_parse(buf_str(&page.body), page.body.len, 0, "its status", NULL) : NULL;
     if (doc == NULL) {
         doctor_skip(s, "daemon.sync", "in sync", "it has no /status (STATUS_PAGE=false?)");
         return;

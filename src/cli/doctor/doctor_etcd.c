@@ -18,6 +18,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
+#include "cli/run.h"
 
 #define VERSION_MAX_BYTES 4096
 #define EXCERPT_BYTES 200
@@ -168,7 +169,7 @@ static void etcd_ask(struct doctor_etcd *e, struct doctor *d)
     e->plain.call = etcd_get(c, &plain, etcd_on_plain, e);
     e->manifest.call = etcd_get(c, &of_it, etcd_on_manifest, e);
     e->waiting += 2;
-    doctor_wait(d, &e->over);
+    run_until_over(d->base, &e->over);
 }
 
 static void etcd_fini(struct doctor_etcd *e)

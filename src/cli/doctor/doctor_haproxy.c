@@ -19,6 +19,7 @@
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect_report.h"
+#include "cli/run.h"
 
 #define OPEN_TRANSACTIONS_MANY 10 /* half of what the API allows by default */
 #define STAT_MAX_BYTES 4096
@@ -35,13 +36,6 @@ enum doctor_dataplane_step {
     DATAPLANE_STEPS,
 };
 
-/* How one of the GETs ended. */
-struct doctor_get {
-    bool asked;
-    int status;         /* 0: no answer */
-    struct error error; /* kind NONE: what was asked for came */
-};
-
 struct doctor_dataplane {
     struct doctor *doctor;
     struct dataplane_client *client; /* borrowed; NULL: none could be made */
@@ -49,7 +43,7 @@ struct doctor_dataplane {
     enum doctor_dataplane_step step;
     bool over;
 
-    struct doctor_get gets[DATAPLANE_STEPS];
+    struct doctor_reply gets[DATAPLANE_STEPS];
     struct http_connection connection;
     struct doctor_skew skew;
     char *version; /* of the API, v3 or else v2 */
@@ -108,7 +102,7 @@ static int read_answer(struct doctor_dataplane *p, const struct dataplane_answer
 static void on_answer(void *arg, const struct dataplane_answer *a)
 {
     struct doctor_dataplane *p = arg;
-    struct doctor_get *get = &p->gets[p->step];
+    struct doctor_reply *get = &p->gets[p->step];
     get->asked = true;
     get->status = a->status;
     if (a->error != NULL)
@@ -134,7 +128,7 @@ static void on_answer(void *arg, const struct dataplane_answer *a)
 static void on_deadline(void *arg)
 {
     struct doctor_dataplane *p = arg;
-    struct doctor_get *get = &p->gets[p->step];
+    struct doctor_reply *get = &p->gets[p->step];
     if (p->over)
         return;
     if (p->step == DATAPLANE_V3)
@@ -160,7 +154,7 @@ struct doctor_dataplane *doctor_dataplane_start(struct doctor *d, struct datapla
 
 void doctor_dataplane_wait(struct doctor_dataplane *p)
 {
-    doctor_wait(p->doctor, &p->over);
+    run_until_over(p->doctor->base, &p->over);
 }
 
 void doctor_dataplane_free(struct doctor_dataplane *p)
@@ -262,7 +256,7 @@ static struct doctor_peer peer_of(const struct doctor_dataplane *p, const struct
         .server_s = secure && !spiffe ? dataplane_client_server_not_after_s(p->client) : INT64_MAX};
 }
 
-static void report_credentials(const struct doctor_get *v3, const struct settings_dataplane *of,
+static void report_credentials(const struct doctor_reply *v3, const struct settings_dataplane *of,
                                struct doctor_section *s)
 {
     bool refused = v3->status == 401 || v3->status == 403, by_token = secret_is_set(&of->token);
@@ -293,13 +287,12 @@ static void report_credentials(const struct doctor_get *v3, const struct setting
 /* True: it is a Data Plane API that can be asked. */
 static bool report_api(const struct doctor_dataplane *p, const struct settings_dataplane *of, struct doctor_section *s)
 {
-    const struct doctor_get *v3 = &p->gets[DATAPLANE_V3], *v2 = &p->gets[DATAPLANE_V2];
+    const struct doctor_reply *v3 = &p->gets[DATAPLANE_V3], *v2 = &p->gets[DATAPLANE_V2];
     bool refused = v3->status == 401 || v3->status == 403, good = v3->error.kind == ERROR_NONE;
     bool old = v2->asked && (v2->error.kind == ERROR_NONE || v2->status == 401);
     doctor_set(s, "problem", v3->error.message);
     doctor_set(s, "version", p->version != NULL ? p->version : "3");
-    doctor_word(s, "of-version", "%s%s%s", p->version != NULL ? " (" : "", p->version != NULL ? p->version : "",
-                p->version != NULL ? ")" : "");
+    doctor_set_if(s, "of-version", " (", p->version, ")");
     const struct doctor_row rows[] = {
         {good, CHECK_OK, "Data Plane API {version}"},
         {old, CHECK_FAIL,
@@ -337,7 +330,7 @@ static bool it_runs(const struct doctor_dataplane *p)
 
 static void report_process(const struct doctor_dataplane *p, struct doctor_section *s)
 {
-    const struct doctor_get *get = &p->gets[DATAPLANE_HAPROXY];
+    const struct doctor_reply *get = &p->gets[DATAPLANE_HAPROXY];
     const struct about_haproxy *h = &p->haproxy;
     doctor_set(s, "problem", get->error.kind != ERROR_NONE ? get->error.message : h->problem);
     doctor_word(s, "process", "%s runs%s%s", h->version != NULL ? h->version : "it",
@@ -380,7 +373,7 @@ static void report_runtime(const struct doctor_dataplane *p, const struct inspec
 
 static void report_reloads(const struct doctor_dataplane *p, struct doctor_section *s)
 {
-    const struct doctor_get *get = &p->gets[DATAPLANE_RELOADS];
+    const struct doctor_reply *get = &p->gets[DATAPLANE_RELOADS];
     const struct reload_history *r = &p->reloads;
     doctor_set(s, "problem", get->asked ? get->error.message : "not asked before the timeout");
     doctor_set(s, "response", !str_empty(r->response) ? r->response : "no message (is HAProxy running?)");
@@ -447,7 +440,7 @@ static void report_master_worker(const struct doctor_dataplane *p, const struct 
 
 static void report_transactions(const struct doctor_dataplane *p, struct doctor_section *s)
 {
-    const struct doctor_get *get = &p->gets[DATAPLANE_TRANSACTIONS];
+    const struct doctor_reply *get = &p->gets[DATAPLANE_TRANSACTIONS];
     doctor_set(s, "problem", get->asked ? get->error.message : "not asked before the timeout");
     doctor_word(s, "open", "%zu", p->open_transactions);
     doctor_set(s, "api", DATAPLANE_API);
@@ -536,7 +529,7 @@ void doctor_dataplane_report(const struct doctor_dataplane *p, const struct doct
         return;
     }
     const struct doctor_peer peer = peer_of(p, d, of);
-    const struct doctor_get *v3 = &p->gets[DATAPLANE_V3];
+    const struct doctor_reply *v3 = &p->gets[DATAPLANE_V3];
     if (!doctor_connection_report(&peer, &p->connection, v3->status == 0 ? &v3->error : NULL, s)) {
         skip_from(SKIP_CREDENTIALS, "needs a connection", s);
         return;

@@ -16,6 +16,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
+#include "cli/run.h"
 
 #define CONNECT_TIMEOUT_MS 5000
 #define ANSWER_TIMEOUT_MS 10000
@@ -88,7 +89,7 @@ static void ask(struct question *q, const char *path, const char *body)
         waits =
             q->request == NULL && kube_client_lacks_credentials(client) && err.kind == ERROR_RETRY && !q->plugin_ended;
         if (q->request != NULL || waits)
-            doctor_wait(q->d, &q->over);
+            run_until_over(q->d->base, &q->over);
         else
             q->reply = (struct doctor_reply){.asked = true, .unsent = true, .error = err};
     }

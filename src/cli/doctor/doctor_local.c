@@ -13,6 +13,7 @@
 #include "settings/settings.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_parts.h"
+#include "cli/run.h"
 
 /* ---- the program ---- */
 
@@ -47,7 +48,7 @@ static void ask_version(struct local_facts *f, struct doctor *d)
     struct version v = {.run = &f->version, .options = &run};
     f->version.asked = true;
     if (child_start(d->base, &run, on_version, &v, &err) != NULL)
-        doctor_wait(d, &v.over);
+        run_until_over(d->base, &v.over);
     else
         f->version.problem = mem_strdup(err.message);
 }
@@ -91,7 +92,7 @@ static void command(struct doctor *d, enum local_socket socket, const char *text
 {
     *r = reply_new();
     r->request = local_command(d->clients.local_file, socket, text, on_reply, r);
-    doctor_wait(d, &r->over);
+    run_until_over(d->base, &r->over);
 }
 
 /* The first command to a socket: whether it answers. rc: of reading that. */
@@ -116,7 +117,7 @@ static void ask_check(struct local_facts *f, struct doctor *d)
     cleanup(reply_fini) struct reply r = reply_new();
     uint64_t began_us = clock_mono_us();
     r.request = local_check_config(d->clients.local_file, on_reply, &r);
-    doctor_wait(d, &r.over);
+    run_until_over(d->base, &r.over);
     bool refused = r.status == LOCAL_REJECTED;
     f->check = (struct local_run){.asked = true,
                                   .refused = refused,

@@ -400,7 +400,7 @@ static void judge_master(const struct local_facts *f, struct doctor_section *s)
     cleanup(mem_free_ptr) char *problem =
         m->path != NULL && !m->answered ? socket_problem(m, "HAPROXY_MASTER_SOCKET", f->self.user) : NULL;
     doctor_set(s, "problem", problem);
-    doctor_word(s, "master-options", "%s%s", forbidden ? ",mode,660,group," : "", forbidden ? group : "");
+    doctor_set_if(s, "master-options", ",mode,660,group,", forbidden ? group : NULL, "");
     doctor_set(s, "master-group", group);
     doctor_word(s, "master-pid", "%d", (int)p->master_pid);
     doctor_word(s, "worker-pid", "%d", (int)p->worker_pid);

@@ -41,10 +41,6 @@ struct doctor {
     struct error no_kube, no_dataplanes, no_local;
 };
 
-void doctor_wait(struct doctor *d, const bool *answered); /* runs the loop until then */
-
-/* ---- Kubernetes ---- */
-
 /* How one of the requests ended. */
 struct doctor_reply {
     bool asked;         /* there was an end */
@@ -52,6 +48,8 @@ struct doctor_reply {
     int status;         /* 0: no answer */
     struct error error; /* kind NONE: what was asked for came */
 };
+
+/* ---- Kubernetes ---- */
 
 /* Whether it can be reached, its version, the user that it sees, and each right. */
 struct doctor_kubernetes {

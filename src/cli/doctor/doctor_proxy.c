@@ -12,6 +12,7 @@
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect_report.h"
+#include "cli/run.h"
 
 #define PROBE_TIMEOUT_MS 2000
 #define PROBES_AT_ONCE 24 /* each is four connections */
@@ -311,7 +312,7 @@ void doctor_proxy_report(const struct inspect_report *seen, struct doctor *d)
     for (size_t i = 0; i < seen->mapping_count; i++)
         choose(&seen->mappings[i].desired, &p.of[i]);
     go_on(&p);
-    doctor_wait(d, &p.over);
+    run_until_over(d->base, &p.over);
     for (size_t i = 0; i < seen->mapping_count; i++)
         report_backend(seen, i, &p.of[i], d);
     free(p.of);

@@ -83,6 +83,12 @@ void doctor_word(struct doctor_section *s, const char *name, const char *fmt, ..
     doctor_set(s, name, value);
 }
 
+void doctor_set_if(struct doctor_section *s, const char *name, const char *before, const char *value, const char *after)
+{
+    cleanup(mem_free_ptr) char *all = value != NULL ? mem_printf("%s%s%s", before, value, after) : NULL;
+    doctor_set(s, name, all);
+}
+
 /* NULL: len bytes of text begin with no {word} of the section. */
 static const struct doctor_word *word_at(const struct doctor_section *s, const char *text, size_t len)
 {
@@ -306,20 +312,6 @@ void doctor_print(const struct doctor_report *r, struct page *p)
 
 /* ---- as JSON ---- */
 
-static void put_fix(struct yyjson_mut_doc *doc, struct yyjson_mut_val *fixes, const struct doctor_fix *f)
-{
-    struct yyjson_mut_val *fix = json_add_object(doc, fixes);
-    json_put_text(doc, fix, "how", f->how);
-    struct yyjson_mut_val *lines = json_put_list(doc, fix, "lines");
-    for (const char *at = f->lines; at != NULL && *at != '\0';) {
-        size_t len = strcspn(at, "\n");
-        cleanup(mem_free_ptr) char *line = mem_strndup(at, len);
-        json_add(lines, json_text(doc, line));
-        at += len + (at[len] == '\n');
-    }
-    json_put_bool(doc, fix, "also", f->also);
-}
-
 static void put_check(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, const struct doctor_section *s,
                       const struct doctor_check *c)
 {
@@ -332,8 +324,18 @@ static void put_check(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, c
     json_put_text(doc, obj, "found", c->is.reason);
     json_put_text(doc, obj, "why", c->why);
     struct yyjson_mut_val *fixes = json_put_list(doc, obj, "fixes");
-    for (size_t i = 0; i < c->fix_count; i++)
-        put_fix(doc, fixes, &c->fixes[i]);
+    for (const struct doctor_fix *f = c->fixes; f < c->fixes + c->fix_count; f++) {
+        struct yyjson_mut_val *fix = json_add_object(doc, fixes);
+        json_put_text(doc, fix, "how", f->how);
+        struct yyjson_mut_val *lines = json_put_list(doc, fix, "lines");
+        for (const char *at = f->lines; at != NULL && *at != '\0';) {
+            size_t len = strcspn(at, "\n");
+            cleanup(mem_free_ptr) char *line = mem_strndup(at, len);
+            json_add(lines, json_text(doc, line));
+            at += len + (at[len] == '\n');
+        }
+        json_put_bool(doc, fix, "also", f->also);
+    }
 }
 
 void doctor_print_json(const struct doctor_report *r, struct buf *out)

@@ -89,6 +89,9 @@ void doctor_add(struct doctor_section *s, enum check_state state, const char *id
 
 void doctor_word(struct doctor_section *s, const char *name, const char *fmt, ...) printf_like(3, 4);
 void doctor_set(struct doctor_section *s, const char *name, const char *value); /* NULL is as "" */
+/* The value between those two; NULL: "" alone. */
+void doctor_set_if(struct doctor_section *s, const char *name, const char *before, const char *value,
+                   const char *after);
 
 /*
  * A text has what was found in its first line, and then lines as `doctor` prints them, with {words}:

@@ -234,20 +234,6 @@ static char *quoted(const char *text)
     return mem_printf("'%s'", buf_str(&out));
 }
 
-/* The subject of the binding, an argument of kubectl. */
-static void set_subject(struct doctor_section *s, const char *user, const struct settings *c)
-{
-    static const char account[] = "system:serviceaccount:";
-    /* The API server chose this name: it must stay one word of the command. */
-    if (user == NULL || str_has_control(user)) {
-        doctor_word(s, "subject", "--serviceaccount=%s:haproxy-k8s-sync", settings_first_namespace(c));
-        return;
-    }
-    bool is_account = str_has_prefix(user, account);
-    cleanup(mem_free_ptr) char *name = quoted(is_account ? user + strlen(account) : user);
-    doctor_word(s, "subject", "--%s=%s", is_account ? "serviceaccount" : "user", name);
-}
-
 static void set_words(const struct doctor_right *right, struct doctor_section *s)
 {
     const struct need *n = &needs[right->need];
@@ -264,13 +250,12 @@ static void set_words(const struct doctor_right *right, struct doctor_section *s
                 : name != NULL    ? " "
                                   : " in ",
                 namespace != NULL ? namespace : "", name != NULL ? "/" : "", name != NULL ? name : "");
-    doctor_word(s, "in", "%s%s", namespace != NULL ? " -n " : "", namespace != NULL ? namespace : "");
+    doctor_set_if(s, "in", " -n ", namespace, "");
     doctor_set(s, "kind", kind);
     doctor_word(s, "role", "haproxy-k8s-sync-%s", strrchr(n->id, '.') + 1); /* it clashes with no existing one */
     doctor_word(s, "resource", "%s%s%s%s%s", n->resource, str_empty(n->group) ? "" : ".", n->group,
                 n->by_name ? " --resource-name=" : "", n->by_name ? name : "");
-    doctor_word(s, "reason", "%s%s%s", right->reason != NULL ? " (" : "", right->reason != NULL ? right->reason : "",
-                right->reason != NULL ? ")" : "");
+    doctor_set_if(s, "reason", " (", right->reason, ")");
     doctor_set(s, "problem", right->problem.message);
 }
 
@@ -310,7 +295,15 @@ static void report(const struct doctor_rights *r, const struct doctor_right *rig
 void doctor_rights_report(const struct doctor_rights *r, const struct settings *settings, const char *user,
                           struct doctor_section *s)
 {
-    set_subject(s, user, settings);
+    static const char account[] = "system:serviceaccount:";
+    /* The subject of the binding, an argument of kubectl. The API server chose this name: it must stay one word of the command. */
+    if (user == NULL || str_has_control(user)) {
+        doctor_word(s, "subject", "--serviceaccount=%s:haproxy-k8s-sync", settings_first_namespace(settings));
+    } else {
+        bool is_account = str_has_prefix(user, account);
+        cleanup(mem_free_ptr) char *name = quoted(is_account ? user + strlen(account) : user);
+        doctor_word(s, "subject", "--%s=%s", is_account ? "serviceaccount" : "user", name);
+    }
     for (size_t i = 0; i < r->count; i++)
         report(r, &r->list[i], settings, s);
 }

@@ -116,9 +116,8 @@ static void report_absent(const struct inspect_mapping *m, struct doctor *d, str
     doctor_kubernetes_names(d, in_namespace, "name", &here);
     doctor_kubernetes_names(d, anywhere, "namespace", &other);
     cleanup(mem_free_ptr) char *near = nearest_text(&here), *elsewhere = nearest_text(&other);
-    doctor_word(s, "near", "%s%s", near != NULL ? "; there are " : "", near != NULL ? near : "");
-    doctor_word(s, "elsewhere", "%s%s", elsewhere != NULL ? "; one of that name is in " : "",
-                elsewhere != NULL ? elsewhere : "");
+    doctor_set_if(s, "near", "; there are ", near, "");
+    doctor_set_if(s, "elsewhere", "; one of that name is in ", elsewhere, "");
     bool served = m->desired.state == DESIRED_OK; /* by endpoints that another controller manages */
     doctor_say(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
                "there is no Service {service} in namespace {namespace}{near}{elsewhere}");

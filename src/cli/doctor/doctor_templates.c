@@ -11,6 +11,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
+#include "cli/run.h"
 
 #define POLL_MS 250
 #define POLLS_MAX 20 /* without the set, or with nothing that could be read */
@@ -174,7 +175,7 @@ void doctor_templates_report(struct doctor *doctor, const struct doctor_kubernet
     timer_set(&d.deadline, doctor->options->timeout_ms);
     host_memory_start(options.hosts);
     template_source_ops.start(d.source);
-    doctor_wait(doctor, &d.over);
+    run_until_over(doctor->base, &d.over);
     template_source_ops.stop(d.source);
     const struct template_view v = template_source_view(d.source);
     report_view(&v, doctor_section(doctor->report, "templates", v.from, NULL));

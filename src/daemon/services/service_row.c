@@ -1,4 +1,4 @@
-#include "daemon/services/service_row.h"
+#include "daemon/services/service_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

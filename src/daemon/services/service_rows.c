@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "daemon/mappings.h"
-#include "daemon/services/service_row.h"
 #include "model/cache.h"
 #include "model/service_slices.h"
 #include "report/checks.h"

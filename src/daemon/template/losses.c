@@ -389,12 +389,6 @@ static void put_past(struct cache *to, const char *name, char *json)
     (void)cache_put(to, o);
 }
 
-static const struct past *group_past(const struct group *g, const char *name)
-{
-    const struct member *m = name != NULL ? member_find(g, name) : NULL;
-    return m != NULL && m->lost > 0 ? g->lost[m->lost - 1].past : NULL;
-}
-
 /* A slice of those endpoints of the group that are lost and were in this one. */
 static char *slice_of_lost(const struct group *g, const struct past *past)
 {
@@ -403,9 +397,12 @@ static char *slice_of_lost(const struct group *g, const struct past *past)
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc), *list = yyjson_mut_arr(doc);
     yyjson_val *one;
     size_t i, max;
-    yyjson_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(was), "endpoints"), i, max, one)
-        if (group_past(g, endpoint_address(one)) == past)
+    yyjson_arr_foreach (yyjson_obj_get(yyjson_doc_get_root(was), "endpoints"), i, max, one) {
+        const char *name = endpoint_address(one);
+        const struct member *m = name != NULL ? member_find(g, name) : NULL;
+        if (m != NULL && m->lost > 0 && g->lost[m->lost - 1].past == past)
             yyjson_mut_arr_append(list, yyjson_val_mut_copy(doc, one));
+    }
     yyjson_mut_obj_put(root, yyjson_mut_str(doc, "endpoints"), list);
     yyjson_doc_free(was);
     return json_take(doc);

@@ -312,7 +312,6 @@ struct telling {
 static void tell(void *arg, const char *key, const char *why)
 {
     const struct telling *t = arg;
-    struct rendered *r = t->rendered;
     const char *space = strchr(key, ' ');
     cleanup(mem_free_ptr) char *resource = mem_strndup(key, strcspn(key, " "));
     const struct template_watch *w = space != NULL ? template_set_find_watch(t->set, resource) : NULL;
@@ -320,12 +319,11 @@ static void tell(void *arg, const char *key, const char *why)
     (void)why;
     if (w == NULL)
         return;
-    r->remarks = mem_resize(r->remarks, r->remark_count + 1, sizeof(r->remarks[0]));
-    r->remarks[r->remark_count++] = (struct render_remark){.left_out = !served,
-                                                           .as_before = served,
-                                                           .resource = (size_t)(w - t->set->watches),
-                                                           .key = mem_strdup(space + 1),
-                                                           .text = quarantine_why(t->s->q, key, served)};
+    rendered_remark(t->rendered, &(struct render_remark){.left_out = !served,
+                                                         .as_before = served,
+                                                         .resource = (size_t)(w - t->set->watches),
+                                                         .key = mem_strdup(space + 1),
+                                                         .text = quarantine_why(t->s->q, key, served)});
 }
 
 void set_quarantine_remark(const struct set_quarantine *s, const struct template_set *watched, struct rendered *r)

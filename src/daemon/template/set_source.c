@@ -1,4 +1,4 @@
-#include "daemon/template/set_source.h"
+#include "daemon/template/template_source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "daemon/config/secret_source.h"
 #include "daemon/template/remarks.h"
-#include "daemon/template/template_source.h"
 #include "host/path_watch.h"
 #include "host/timer.h"
 #include "kube/resource.h"

@@ -18,7 +18,6 @@
 #include "daemon/template/remarks.h"
 #include "daemon/template/set_quarantine.h"
 #include "daemon/template/renders.h"
-#include "daemon/template/set_source.h"
 #include "daemon/template/watches.h"
 #include "haproxy/storage_files.h"
 #include "host/timer.h"

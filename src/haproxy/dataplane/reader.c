@@ -506,11 +506,8 @@ static void take_runtime(const struct reader *o, struct reading *f, const struct
 static void give_runtime_up(struct reader *o, const struct error *err)
 {
     reader_cancel_running(o);
-    for (size_t i = 0; i < o->to->count; i++) {
-        struct runtime *r = &o->to->found[i].runtime;
-        if (!r->readable && r->why == NULL)
-            r->why = mem_strdup(err->message);
-    }
+    for (size_t i = 0; i < o->to->count; i++)
+        runtime_give_up(&o->to->found[i].runtime, err->message);
     o->to->outdated = o->to->outdated || o->moved;
     reader_finish(o, NULL);
 }

@@ -10,14 +10,9 @@
 /* ---- lines and words ---- */
 
 /* Cuts the next line out of *at; NULL: there is none. */
-static char *cli_line(char **at)
-{
-    return **at != '\0' ? strsep(at, "\n") : NULL;
-}
-
 static char *cli_next_line(char **at)
 {
-    return *at != NULL ? cli_line(at) : NULL;
+    return *at != NULL && **at != '\0' ? strsep(at, "\n") : NULL;
 }
 
 static bool cli_is_blank(char c)
@@ -171,36 +166,23 @@ void cli_servers_fini(struct cli_servers *s)
 
 /* ---- show proc ---- */
 
-/* "[failed: 3]" behind the master's third column, if it is there; what follows is the next word. */
-static const char *cli_failed(char **line, unsigned *ret)
-{
-    const char *word = cli_word(line);
-    if (!str_eq(word, "[failed:"))
-        return word;
-    cleanup(mem_free_ptr) char *number = mem_strdup(cli_word(line));
-    size_t len = strlen(number);
-    if (len > 0)
-        number[len - 1] = '\0';
-    (void)cli_number(number, UINT32_MAX, ret);
-    return cli_word(line);
-}
-
-/* "1234  worker  3  0d00h00m08s  2.6.12" */
+/* "1234  worker  3  0d00h00m08s  2.6.12"; of the master also "[failed: 3]" behind the third column. */
 static int cli_process_read(struct cli_processes *list, struct cli_process *p, char *line, bool is_old)
 {
-    unsigned pid, failed = 0;
+    unsigned pid;
     if (cli_number(cli_word(&line), INT32_MAX, &pid) != 0 || pid == 0)
         return -1;
     const char *type = cli_word(&line);
-    *p = (struct cli_process){.pid = (pid_t)pid, .is_worker = str_eq(type, "worker"), .is_old = is_old, .version = ""};
+    *p = (struct cli_process){.pid = (pid_t)pid, .is_worker = str_eq(type, "worker"), .is_old = is_old};
     if (cli_number(cli_word(&line), UINT32_MAX, &p->reloads) != 0)
         return -1;
-    const char *uptime = cli_failed(&line, &failed);
-    p->version = *uptime != '\0' ? cli_word(&line) : "";
     if (str_eq(type, "master")) {
+        const char *failed = str_eq(cli_word(&line), "[failed:") ? cli_word(&line) : "";
+        cleanup(mem_free_ptr) char *number = mem_strndup(failed, strcspn(failed, "]"));
         list->master_pid = p->pid;
         list->reloads = p->reloads;
-        list->failed_reloads = failed;
+        list->failed_reloads = 0;
+        (void)cli_number(number, UINT32_MAX, &list->failed_reloads);
     }
     list->old_workers += p->is_worker && is_old;
     return 0;
@@ -208,8 +190,9 @@ static int cli_process_read(struct cli_processes *list, struct cli_process *p, c
 
 static int cli_processes_read(struct cli_processes *list, const char *answer, struct error *err)
 {
+    cleanup(mem_free_ptr) char *text = mem_strdup(answer);
     bool is_old = false;
-    char *at = list->text;
+    char *at = text;
     const char *head = cli_next_line(&at);
     if (head == NULL || !str_has_prefix(head, "#<PID>")) {
         struct error said = {0};
@@ -245,7 +228,7 @@ static int cli_processes_read(struct cli_processes *list, const char *answer, st
 
 int cli_processes_init(struct cli_processes *p, const char *answer, struct error *err)
 {
-    *p = (struct cli_processes){.text = mem_strdup(answer)};
+    *p = (struct cli_processes){0};
     int rc = cli_processes_read(p, answer, err);
     if (rc != 0)
         cli_processes_fini(p);
@@ -255,7 +238,6 @@ int cli_processes_init(struct cli_processes *p, const char *answer, struct error
 void cli_processes_fini(struct cli_processes *p)
 {
     free(p->processes);
-    free(p->text);
     *p = (struct cli_processes){0};
 }
 

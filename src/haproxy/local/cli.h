@@ -53,7 +53,6 @@ struct cli_process {
     pid_t pid;
     bool is_worker, is_old; /* neither: a program, or the master */
     unsigned reloads;
-    const char *version; /* "" where it is unknown */
 };
 
 struct cli_processes {
@@ -64,7 +63,6 @@ struct cli_processes {
     unsigned old_workers;
     struct cli_process *processes;
     size_t count;
-    char *text;
 };
 
 int cli_processes_init(struct cli_processes *p, const char *answer, struct error *err) must_check;

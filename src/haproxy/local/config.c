@@ -210,27 +210,18 @@ static int config_take_line(struct config_walk *w)
 
 /* ---- conditionals ---- */
 
-/* The first line of s, its header too, that a conditional decides about; 0: none. What begins behind its last line is
- * about the next section. */
-static unsigned config_conditional_line(const struct cfg_file_section *s)
-{
-    for (const struct cfg_file_line *line = s->line; line < s->lines + s->line_count; line++)
-        if (line->conditional)
-            return line->number;
-    return 0;
-}
-
+/* That no conditional decides about a line of s, its header too, or of a section that it is from. What begins behind its last
+ * line is about the next section. */
 static int config_check_conditionals(const struct cfg_file_section *s, const char *backend, struct error *err)
 {
-    for (; s != NULL; s = s->defaults) {
-        unsigned line = config_conditional_line(s);
-        if (line != 0)
-            return error_set(
-                err, ERROR_INVALID,
-                "haproxy.cfg, line %u: a conditional (.if) decides what backend %s is: leave it out of that "
-                "backend and of the defaults section that it is from",
-                line, backend);
-    }
+    for (; s != NULL; s = s->defaults)
+        for (const struct cfg_file_line *line = s->line; line < s->lines + s->line_count; line++)
+            if (line->conditional)
+                return error_set(
+                    err, ERROR_INVALID,
+                    "haproxy.cfg, line %u: a conditional (.if) decides what backend %s is: leave it out of that "
+                    "backend and of the defaults section that it is from",
+                    line->number, backend);
     return 0;
 }
 
@@ -293,26 +284,12 @@ const struct cfg_file_line *local_lines_server(const struct local_lines *l, cons
     return at < l->count && str_eq(l->servers[at].name, name) ? l->servers[at].line : NULL;
 }
 
-static int config_check_one(const struct cfg_file *f, const struct cfg_file_section *first, struct error *err)
-{
-    const struct cfg_file_section *s = cfg_file_backend_again(f, first);
-    return s == NULL ? 0
-                     : error_set(err, ERROR_INVALID, "haproxy.cfg, line %u: line %u begins a backend %s already",
-                                 s->line->number, first->line->number, first->name);
-}
-
 /* own: or a defaults section that it is from, or that one is from. */
 static bool config_is_of(const struct cfg_file_section *own, const struct cfg_file_section *s)
 {
     while (own != NULL && own != s)
         own = own->defaults;
     return own == s;
-}
-
-/* Most lines are, and say nothing about the others. */
-static bool config_is_server_line(const struct cfg_file_line *line)
-{
-    return line->plain != NULL && line->plain_len > 7 && memcmp(line->plain, "server ", 7) == 0;
 }
 
 /* What default-server lines say of the state of servers, those of the defaults section, too. */
@@ -322,10 +299,11 @@ static int config_inherit(const struct cfg_file *f, const struct cfg_file_sectio
         if (s != own && !str_eq(s->kind, "defaults"))
             continue;
         for (size_t i = 0; i < s->line_count; i++) {
-            w->line = &s->lines[i];
-            if (config_is_server_line(w->line))
-                continue;
-            cfg_line_split(&w->words, w->line->text, w->line->len);
+            const struct cfg_file_line *line = &s->lines[i];
+            if (line->plain != NULL && line->plain_len > 7 && memcmp(line->plain, "server ", 7) == 0)
+                continue; /* as most are */
+            w->line = line;
+            cfg_line_split(&w->words, line->text, line->len);
             if (!str_eq(cfg_word(&w->words, 0), "default-server"))
                 continue;
             if (config_is_of(own, s) && config_check_words(w, 1, w->words.count) != 0)
@@ -343,7 +321,11 @@ int local_config_read(const struct cfg_file *f, struct backend *ret, struct erro
     int status = 0;
     if (s == NULL)
         return 0;
-    if (config_check_one(f, s, err) != 0 || config_check_conditionals(s, ret->name, err) != 0)
+    const struct cfg_file_section *again = cfg_file_backend_again(f, s);
+    if (again != NULL)
+        return error_set(err, ERROR_INVALID, "haproxy.cfg, line %u: line %u begins a backend %s already",
+                         again->line->number, s->line->number, s->name);
+    if (config_check_conditionals(s, ret->name, err) != 0)
         return -1;
     ret->exists = true;
     config_replace(&ret->mode, "");

@@ -57,19 +57,14 @@ static void line_print(const struct local_line *e, struct buf *out)
     buf_addn(out, at, (size_t)(end - at));
 }
 
-static bool line_is_edited(const struct local_line *e)
-{
-    bool edited = e->more.len > 0;
-    for (size_t i = 0; i < e->words.count; i++)
-        edited = edited || e->gone[i] || e->instead[i] != NULL;
-    return edited;
-}
-
 /* Adds it to ret, where it is another line now. */
 static void local_line_done(struct local_line *e, struct cfg_edits *ret)
 {
     cleanup(buf_fini) struct buf text = {0};
-    if (!line_is_edited(e))
+    bool edited = e->more.len > 0;
+    for (size_t i = 0; i < e->words.count; i++)
+        edited = edited || e->gone[i] || e->instead[i] != NULL;
+    if (!edited)
         return;
     line_print(e, &text);
     cfg_edits_add(ret, e->line->number, CFG_EDIT_REPLACE, buf_str(&text), text.len);
@@ -227,15 +222,6 @@ static bool edit_begins_with(const struct cfg_file_line *line, const char *word)
     return str_eq(cfg_word(&words, 0), word);
 }
 
-/* The last line of s that begins with that word; NULL: there is none. */
-static const struct cfg_file_line *edit_last(const struct cfg_file_section *s, const char *word)
-{
-    for (size_t i = s->line_count; i-- > 0;)
-        if (edit_begins_with(&s->lines[i], word))
-            return &s->lines[i];
-    return NULL;
-}
-
 /* As that line has it, or the first one of the section. */
 static size_t edit_indent(const struct cfg_file_section *s, const struct cfg_file_line *like, const char **ret)
 {
@@ -245,17 +231,26 @@ static size_t edit_indent(const struct cfg_file_section *s, const struct cfg_fil
     return like != NULL ? strspn(like->text, " \t") : strlen(DEFAULT_INDENT);
 }
 
-static int edit_insert_server(const struct local_lines *b, const struct backend_server *server, struct cfg_edits *ret,
-                              struct error *err)
+static unsigned edit_last_number(const struct cfg_file *f)
+{
+    struct cfg_file_line line = {0};
+    while (cfg_file_next(f, &line))
+        continue;
+    return line.number;
+}
+
+/* Behind the servers of its backend; of one that is made, at the end. */
+static int edit_add_server(const struct cfg_file *f, const struct local_lines *b, const struct backend_server *server,
+                           struct cfg_edits *ret, struct error *err)
 {
     cleanup(buf_fini) struct buf text = {0};
     const struct cfg_file_section *s = b->section;
-    const char *indent;
-    size_t indent_len = edit_indent(s, b->last, &indent);
-    const struct cfg_file_line *behind = b->last != NULL ? b->last : cfg_file_last_own_line(s);
+    const struct cfg_file_line *last = s != NULL && b->last == NULL ? cfg_file_last_own_line(s) : b->last;
+    const char *indent = DEFAULT_INDENT;
+    size_t indent_len = s != NULL ? edit_indent(s, b->last, &indent) : strlen(indent);
     if (edit_new_server(server, indent, indent_len, &text, err) != 0)
         return -1;
-    cfg_edits_add(ret, behind->number, CFG_EDIT_INSERT, buf_str(&text), text.len);
+    cfg_edits_add(ret, s != NULL ? last->number : edit_last_number(f), CFG_EDIT_INSERT, buf_str(&text), text.len);
     return 0;
 }
 
@@ -269,40 +264,41 @@ static void edit_insert_first(const struct cfg_file_section *s, const char *text
     cfg_edits_add(ret, s->line->number, CFG_EDIT_INSERT, line, strlen(line));
 }
 
-/* The words of that line from `first` on are these; its blanks in front and its comment stay. */
-static void edit_rewrite(const struct cfg_file_line *line, size_t first, const char *words, struct cfg_edits *ret)
-{
-    cleanup(local_line_fini) struct local_line e;
-    local_line_init(&e, line);
-    for (size_t i = first; i < e.words.count; i++)
-        e.gone[i] = true;
-    buf_printf(&e.more, " %s", words);
-    local_line_done(&e, ret);
-}
-
-/* Parameters of another algorithm (hash expression, URL parameter) go with it. */
-static void edit_balance(const struct cfg_file_section *s, const char *algorithm, struct cfg_edits *ret)
-{
-    const struct cfg_file_line *last = edit_last(s, "balance");
-    cleanup(mem_free_ptr) char *text = mem_printf("balance %s", algorithm);
-    if (last != NULL)
-        edit_rewrite(last, 1, algorithm, ret);
-    else
-        edit_insert_first(s, text, ret);
-}
-
-/* The last of the lines that say which kind of check there is. */
-static const struct cfg_file_line *edit_last_check(const struct cfg_file_section *s)
+/* The last line of s that begins with that word, and goes on with one of `with` (NULL: with any word); NULL: there is none. */
+static const struct cfg_file_line *edit_last(const struct cfg_file_section *s, const char *word,
+                                             const char *const *with)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     cfg_line_init(&words);
     for (size_t i = s->line_count; i-- > 0;) {
         cfg_line_split(&words, s->lines[i].text, s->lines[i].len);
-        for (size_t k = 0; str_eq(cfg_word(&words, 0), "option") && local_config_checks[k] != NULL; k++)
-            if (str_eq(cfg_word(&words, 1), local_config_checks[k]))
-                return &s->lines[i];
+        if (!str_eq(cfg_word(&words, 0), word))
+            continue;
+        const char *const *one = with;
+        while (one != NULL && *one != NULL && !str_eq(cfg_word(&words, 1), *one))
+            one++;
+        if (one == NULL || *one != NULL)
+            return &s->lines[i];
     }
     return NULL;
+}
+
+/* The last such line says that, with its blanks in front and its comment; or a new one does. */
+static void edit_say(const struct cfg_file_section *s, const char *word, const char *const *with, const char *says,
+                     struct cfg_edits *ret)
+{
+    const struct cfg_file_line *last = edit_last(s, word, with);
+    cleanup(mem_free_ptr) char *text = mem_printf("%s %s", word, says);
+    if (last == NULL) {
+        edit_insert_first(s, text, ret);
+        return;
+    }
+    cleanup(local_line_fini) struct local_line e;
+    local_line_init(&e, last);
+    for (size_t i = 1; i < e.words.count; i++)
+        e.gone[i] = true;
+    buf_printf(&e.more, " %s", says);
+    local_line_done(&e, ret);
 }
 
 /* The last one counts, for HAProxy, too. */
@@ -313,14 +309,9 @@ static void edit_check(const struct cfg_file_section *s, const struct backend *b
     bool asks = settings->httpchk_healthz && !(str_eq(b->adv_check, "httpchk") && b->httpchk_params);
     if (str_eq(want, b->adv_check) && !asks)
         return;
-    const struct cfg_file_line *last = edit_last_check(s);
     cleanup(mem_free_ptr) char *option =
         mem_printf("%s%s", want, asks && str_eq(want, "httpchk") ? " GET /healthz" : "");
-    cleanup(mem_free_ptr) char *text = mem_printf("option %s", option);
-    if (last != NULL)
-        edit_rewrite(last, 1, option, ret);
-    else
-        edit_insert_first(s, text, ret);
+    edit_say(s, "option", local_config_checks, option, ret);
 }
 
 /* In front of all servers: on a default-server that stands there, or on one of its own. */
@@ -341,14 +332,6 @@ static void edit_proxy_default(const struct cfg_file_section *s, struct cfg_edit
 }
 
 /* ---- a backend that is made ---- */
-
-static unsigned edit_last_number(const struct cfg_file *f)
-{
-    struct cfg_file_line line = {0};
-    while (cfg_file_next(f, &line))
-        continue;
-    return line.number;
-}
 
 static void edit_append(const struct cfg_file *f, struct cfg_edits *ret, const char *text)
 {
@@ -374,16 +357,6 @@ static void edit_make_backend(const struct cfg_file *f, const struct change *c, 
         edit_append(f, ret, DEFAULT_INDENT "default-server send-proxy-v2");
 }
 
-static int edit_append_server(const struct cfg_file *f, const struct backend_server *s, struct cfg_edits *ret,
-                              struct error *err)
-{
-    cleanup(buf_fini) struct buf text = {0};
-    if (edit_new_server(s, DEFAULT_INDENT, strlen(DEFAULT_INDENT), &text, err) != 0)
-        return -1;
-    edit_append(f, ret, buf_str(&text));
-    return 0;
-}
-
 /* ---- all of them ---- */
 
 static int edit_one(const struct cfg_file *f, struct local_lines *b, const struct change *c, struct cfg_edits *ret,
@@ -399,14 +372,13 @@ static int edit_one(const struct cfg_file *f, struct local_lines *b, const struc
             return error_set(err, ERROR_INVALID, "haproxy.cfg has no backend %s", c->backend->name);
         const struct cfg_file_section *s = b->section;
         if (c->settings.balance != NULL && !str_eq(c->settings.balance, c->backend->balance))
-            edit_balance(s, c->settings.balance, ret);
+            edit_say(s, "balance", NULL, c->settings.balance, ret); /* parameters of another algorithm go with it */
         edit_check(s, c->backend, &c->settings, ret);
         if (c->settings.proxy_v2 && !c->backend->default_send_proxy_v2)
             edit_proxy_default(s, ret);
         return 0;
     case CHANGE_ADD_SERVER:
-        return b->section != NULL ? edit_insert_server(b, c->server, ret, err)
-                                  : edit_append_server(f, c->server, ret, err);
+        return edit_add_server(f, b, c->server, ret, err);
     case CHANGE_SET_SERVER:
     case CHANGE_REMOVE_SERVER:
         break;

@@ -52,16 +52,16 @@ static bool local_driver_renew(struct driver *d, bool commands)
 static void local_driver_cancel(struct driver *base, bool commands)
 {
     struct local_driver *d = local_driver_of(base);
-    struct local_request **r = commands ? &d->command : &d->request;
-    local_request_cancel(*r);
-    *r = NULL;
-    if (commands)
+    if (commands) {
+        local_request_cancel(d->command);
+        d->command = NULL;
         return;
-    timer_cancel(&d->tell);
-    timer_cancel(&d->turn);
-    timer_cancel(&d->update.again);
-    timer_cancel(&d->verify.again);
-    local_driver_write_forget(d);
+    }
+    timer_cancel(&d->news.timer);
+    local_driver_read_cancel(d);
+    local_driver_write_cancel(d);
+    local_driver_update_cancel(d);
+    local_driver_store_cancel(d);
     local_driver_release(d);
     d->reload.waits = NULL;
 }
@@ -71,18 +71,13 @@ static void local_driver_free(struct driver *base)
     struct local_driver *d = local_driver_of(base);
     local_driver_cancel(base, true);
     local_driver_cancel(base, false);
-    local_driver_reload_fini(d);
-    timer_fini(&d->turn);
-    timer_fini(&d->update.again);
-    local_driver_forget_leaving(d);
-    free(d->leaving.list);
-    timer_fini(&d->leaving.again);
+    local_driver_read_fini(d);
     local_driver_write_fini(d);
+    local_driver_update_fini(d);
     local_driver_store_fini(d);
+    local_driver_leaving_fini(&d->leaving);
+    local_driver_reload_fini(d);
     local_driver_file_fini(d);
-    served_fini(&d->served);
-    free(d->reload_id);
-    free(d->defaults_before);
     free(d);
 }
 
@@ -116,9 +111,9 @@ struct driver *local_driver_new(struct event_base *base, const struct local_driv
     local_driver_file_init(d, base);
     local_driver_read_init(d, base);
     local_driver_write_init(d, base);
-    timer_init(&d->update.again, base, local_driver_update_again, d);
+    local_driver_update_init(d, base);
     local_driver_store_init(d);
-    timer_init(&d->leaving.again, base, local_driver_leaving_again, d);
+    local_driver_leaving_init(d, base);
     local_driver_reload_init(d, base);
     return &d->base;
 }

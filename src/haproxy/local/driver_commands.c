@@ -14,18 +14,12 @@
 /* Between the commands of a line: what it prints, a line, is no answer of theirs. Those end with an empty line or without
  * one, which differs from command to command, and between HAProxy's versions. */
 #define MARK "show version"
-#define REMOVAL "del server "
+#define REMOVAL "del server " /* BACKEND/SERVER follows; refused as long as connections are attached to it */
 #define ADDITION "add server "
 #define LEAVING_FIRST_MS 500
 #define LEAVING_LONGEST_MS 16000
 
 /* ---- servers that leave ---- */
-
-/* BACKEND/SERVER follows; refused as long as connections are attached to it. */
-static bool commands_is_removal(const char *command)
-{
-    return str_has_prefix(command, REMOVAL);
-}
 
 static void leaving_remove(struct local_leaving *l, size_t at)
 {
@@ -33,9 +27,8 @@ static void leaving_remove(struct local_leaving *l, size_t at)
     l->list[at] = l->list[--l->count];
 }
 
-void local_driver_forget_leaving(struct local_driver *d)
+void local_driver_forget_leaving(struct local_leaving *l)
 {
-    struct local_leaving *l = &d->leaving;
     local_request_cancel(l->request);
     l->request = NULL;
     timer_cancel(&l->again);
@@ -43,9 +36,8 @@ void local_driver_forget_leaving(struct local_driver *d)
         leaving_remove(l, 0);
 }
 
-static void leaving_wait(struct local_driver *d)
+static void leaving_wait(struct local_leaving *l)
 {
-    struct local_leaving *l = &d->leaving;
     if (l->count == 0)
         return;
     timer_set(&l->again, l->wait_ms);
@@ -81,18 +73,14 @@ static bool commands_has_line(const struct cfg_file *f, const char *place)
     return local_lines_server(&lines, server) != NULL;
 }
 
-static bool leaving_is_back(const struct local_driver *d, const char *command)
-{
-    return commands_has_line(d->file != NULL ? cfg_content_file(d->file, NULL) : NULL, command + strlen(REMOVAL));
-}
-
 static void leaving_next(struct local_driver *d)
 {
     struct local_leaving *l = &d->leaving;
-    while (l->at < l->count && leaving_is_back(d, l->list[l->at]))
+    const struct cfg_file *f = cfg_content_file(d->file.content, NULL);
+    while (l->at < l->count && commands_has_line(f, l->list[l->at] + strlen(REMOVAL)))
         leaving_remove(l, l->at);
     if (l->at >= l->count) {
-        leaving_wait(d);
+        leaving_wait(l);
         return;
     }
     /* Set into maintenance once more: HAProxy may have acknowledged that, and not done it. */
@@ -102,32 +90,44 @@ static void leaving_next(struct local_driver *d)
     l->request = local_command(d->options.commands, LOCAL_SOCKET_STATS, both, leaving_on_answer, d);
 }
 
-void local_driver_leaving_again(void *driver)
+static void leaving_again(void *driver)
 {
     struct local_driver *d = driver;
-    d->leaving.at = 0;
+    struct local_leaving *l = &d->leaving;
+    l->at = 0;
     leaving_next(d);
 }
 
-static void leaving_add(struct local_driver *d, const char *command)
+static void leaving_add(struct local_leaving *l, const char *command)
 {
-    struct local_leaving *l = &d->leaving;
     l->list = mem_resize(l->list, l->count + 1, sizeof(l->list[0]));
     l->list[l->count++] = mem_strdup(command);
     l->wait_ms = LEAVING_FIRST_MS;
     if (l->request == NULL)
-        leaving_wait(d);
+        leaving_wait(l);
 }
 
-bool local_driver_leaves(const struct local_driver *d, const char *backend, const char *server)
+bool local_driver_leaves(const struct local_leaving *l, const char *backend, const char *server)
 {
-    if (d->leaving.count == 0)
+    if (l->count == 0)
         return false;
     cleanup(mem_free_ptr) char *command = mem_printf(REMOVAL "%s/%s", backend, server);
-    for (size_t i = 0; i < d->leaving.count; i++)
-        if (str_eq(d->leaving.list[i], command))
+    for (size_t i = 0; i < l->count; i++)
+        if (str_eq(l->list[i], command))
             return true;
     return false;
+}
+
+void local_driver_leaving_init(struct local_driver *d, struct event_base *base)
+{
+    timer_init(&d->leaving.again, base, leaving_again, d);
+}
+
+void local_driver_leaving_fini(struct local_leaving *l)
+{
+    local_driver_forget_leaving(l);
+    free(l->list);
+    timer_fini(&l->again);
 }
 
 /* ---- several at once ---- */
@@ -168,8 +168,8 @@ static void run_take(struct local_run *r, struct server_command *c, const char *
     c->done = good || err.kind == ERROR_RETRY; /* not answered: for all that is known */
     if (good)
         return;
-    if (err.kind == ERROR_CONFLICT && commands_is_removal(c->text))
-        leaving_add(r->driver, c->text); /* nobody new comes to it, in maintenance */
+    if (err.kind == ERROR_CONFLICT && str_has_prefix(c->text, REMOVAL))
+        leaving_add(&r->driver->leaving, c->text); /* nobody new comes to it, in maintenance */
     else
         run_refuse(r, c->text, err.message);
 }

@@ -1,7 +1,7 @@
-/* The inside of haproxy/local/driver, for its own files: driver.c (all that it can do), driver_file.c (what all parts know of
- * the file), driver_read.c (that, and what runs), driver_write.c (several changes, or all of the file, and whether they came
- * about), driver_commands.c (by the runtime), driver_update.c (one server), driver_store.c (what is beside the file),
- * driver_store_run.c (and runs), driver_reload.c, driver_served.c (what HAProxy serves). */
+/* The inside of haproxy/local/driver, for its own files. Each part has its own fields and its own request to the helper:
+ * driver_file.c (what all parts know of the file), driver_read.c (that, what runs, and what it serves), driver_write.c (several
+ * changes, or all of the file, and whether they came about), driver_commands.c (by the runtime), driver_update.c (one server),
+ * driver_store.c (what is beside the file), driver_reload.c; driver.c holds them together. */
 #pragma once
 
 #include "haproxy/cfg/content.h"
@@ -63,6 +63,38 @@ struct local_leaving {
     struct local_request *request;
 };
 
+/* What all parts know of the file. */
+struct local_config_file {
+    int64_t version;                /* counts the contents that it had, as far as they were seen */
+    struct local_identity identity; /* of the last one */
+    struct cfg_content *content;    /* its bytes */
+    bool unloaded;                  /* it was written, here or before this start, and no reload has loaded it */
+    struct local_identity loaded;   /* the last one that was loaded */
+    bool took_back; /* of a whole file: servers that it was to have, which the running HAProxy has no more */
+    struct local_request *lock; /* beside the request under way, while another daemon has it */
+    struct timer ask_again;
+    char *waits;
+};
+
+/* What is read, and was read last. */
+struct local_reading {
+    struct local_request *request; /* under way; NULL: none */
+    struct timer turn;             /* asks whether another daemon has ended its turn, to read then, */
+    uint64_t turn_until_ms;        /* or in any case */
+    struct readout *to;
+    size_t at;                       /* the backend whose servers are read */
+    char *defaults_before;           /* defaults sections of the files in front of it; NULL: not known */
+    char haproxy[CLI_VERSION_BYTES]; /* its version as read last; "": not known */
+    bool silent;                     /* what runs could not be read last */
+};
+
+/* What HAProxy serves, as far as it was answered. */
+struct local_served {
+    struct local_request *request;
+    struct served news;
+    bool servers; /* they are asked for, too */
+};
+
 /* Whether what commands changed is what runs. */
 struct local_verify {
     const struct changes *changes;
@@ -71,8 +103,33 @@ struct local_verify {
     struct timer again;
 };
 
-/* One server, in the file and in the running HAProxy. */
+/* A write of several changes, or of the whole file. */
+struct local_write {
+    struct local_request *request;
+    struct cfg_edits edits;       /* of the write to come */
+    struct changes changes;       /* the same, as they were asked for */
+    bool reloads;                 /* it has to */
+    struct local_run early, late; /* instead of a reload: beside the write, and after it */
+    char *no_commands;            /* why there are none; NULL: there are */
+    bool in_file;                 /* the write went well */
+    char *reload_why;
+    struct cfg_content *text; /* what is being written; NULL: nothing */
+    uint64_t begin_us;
+    struct replacement_request replacement;
+    bool replaces; /* the write in hand is that */
+    struct local_verify verify;
+    struct cfg_content *checked; /* the text that `haproxy -c` took last, at checked_ms; NULL: none */
+    uint64_t checked_ms;
+    struct written written; /* to be reported from the loop */
+    struct replaced replaced;
+    char *reload_id;
+};
+
+/* One server, in the file and in the running HAProxy; or addresses in the running HAProxy alone. */
 struct local_update {
+    struct local_request *request;
+    struct cfg_content *text; /* what is being written */
+    struct local_run run;
     char *backend;
     struct backend_server wanted; /* the line as it is in the file then */
     unsigned fields;
@@ -112,58 +169,30 @@ struct local_store_run {
 
 /* The files beside it. */
 struct local_store {
+    struct local_request *request;
     char *folders[STORAGE_KINDS];
     struct storage_machine machine;
     struct local_store_run run; /* of STORAGE_RUN, or of what that would come to */
 };
 
+/* Something is reported to its owner from the loop. */
+struct local_news {
+    void (*tells)(struct driver *d); /* which it is */
+    struct timer timer;
+};
+
 struct local_driver {
     struct driver base; /* the first one: a struct driver * is one of it */
     struct local_driver_options options;
-
-    int64_t version;                /* counts the contents that the file had, as far as they were seen */
-    struct local_identity identity; /* of the last one */
-    struct cfg_content *file;       /* its bytes */
-    char *defaults_before;          /* defaults sections of the files in front of it; NULL: not known */
-    struct cfg_content *checked;    /* the text that `haproxy -c` took last, at checked_ms; NULL: none */
-    uint64_t checked_ms;
-    char haproxy[CLI_VERSION_BYTES]; /* its version as read last; "": not known */
-    bool silent;                     /* what runs could not be read last */
-    bool unloaded;                   /* it was written, here or before this start, and no reload has loaded it */
-    struct local_identity loaded;    /* the last one that was loaded */
-
-    struct local_request *request, *command; /* under way; NULL: none */
-    struct local_request *lock;              /* beside these, while another one has it */
-    struct timer ask_again;
-    char *waits;
-    struct timer turn;      /* asks whether another one has ended its turn, to read then, */
-    uint64_t turn_until_ms; /* or in any case */
-    struct readout *to;
-    struct served served; /* what was answered of it so far */
-    bool served_servers;  /* they are asked for, too */
-    size_t at;            /* the backend whose servers are read */
-
-    struct cfg_edits edits;       /* of the write to come */
-    struct changes changes;       /* the same, as they were asked for */
-    bool reloads;                 /* it has to */
-    struct local_run early, late; /* instead of a reload: beside the write, and after it */
-    char *no_commands;            /* why there are none; NULL: there are */
-    bool in_file;                 /* the write went well */
-    bool took_back; /* of a whole file: servers that it was to have, which the running HAProxy has no more */
+    struct local_request *command; /* of driver.c */
+    struct local_config_file file;
+    struct local_news news;
+    struct local_reading reading;
+    struct local_served served;
+    struct local_write write;
     struct local_leaving leaving;
-    char *reload_why;
-    struct cfg_content *writing; /* what is being written; NULL: nothing */
-    uint64_t begin_us;
     struct local_update update;
-    struct replacement_request replacement;
-    bool replaces; /* the write in hand is that */
-    struct local_verify verify;
     struct local_store store;
-    struct written written; /* to be reported from the loop */
-    struct replaced replaced;
-    void (*tells)(struct driver *d); /* which of them */
-    struct timer tell;
-    char *reload_id;
     struct local_reload reload;
 };
 
@@ -173,12 +202,13 @@ static inline struct local_driver *local_driver_of(struct driver *d)
 }
 
 /* driver_file.c */
-#define LOCAL_LOCK_AGAIN_MS 1000
 void local_driver_file_init(struct local_driver *d, struct event_base *base);
 void local_driver_file_fini(struct local_driver *d);
 void local_driver_tell(struct local_driver *d, void (*tells)(struct driver *d)); /* from the loop, once */
-/* The file is that now. */
-void local_driver_wrote(struct local_driver *d, const struct local_answer *a, struct cfg_content *text);
+void local_driver_tell_in(struct local_driver *d, uint64_t in_ms, void (*tells)(struct driver *d));
+void local_driver_was_read(struct local_driver *d, const struct local_answer *a);
+/* The file is that now. unloaded: what runs does not get it. */
+void local_driver_wrote(struct local_driver *d, const struct local_answer *a, struct cfg_content *text, bool unloaded);
 /* What is in the file runs. The request notes that; answered: it is to be waited for. NULL: cancel it. */
 struct local_request *local_driver_loaded(struct local_driver *d, local_answered *answered) must_check;
 /* The file with these edits. */
@@ -196,9 +226,13 @@ enum transaction_result local_driver_refused(struct local_driver *d, const struc
 
 /* driver_read.c */
 void local_driver_read(struct driver *d, struct readout *to);
+void local_driver_ask_served(struct driver *d, bool servers);
+/* Rows of `show servers state`. */
+struct runtime_server local_driver_running_server(const struct cli_server *s) must_check;
+struct runtime local_driver_running(const struct cli_server *servers, size_t count) must_check;
 void local_driver_read_init(struct local_driver *d, struct event_base *base);
-void local_driver_take_server(struct runtime_server *ret,
-                              const struct cli_server *s); /* a row of `show servers state` */
+void local_driver_read_cancel(struct local_driver *d);
+void local_driver_read_fini(struct local_driver *d);
 
 /* driver_write.c */
 int local_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err) must_check;
@@ -207,15 +241,18 @@ void local_driver_abort(struct driver *d);
 void local_driver_replace(struct driver *d, int64_t version, const struct replacement_request *request);
 int local_driver_foresee(const struct driver *d, const struct cfg_file *to, const struct changes *changes,
                          struct buf *ret, struct error *err) must_check;
-void local_driver_write_forget(struct local_driver *d); /* the write to come */
+void local_driver_forget_checked(struct local_driver *d); /* what `haproxy -c` said */
 void local_driver_write_init(struct local_driver *d, struct event_base *base);
+void local_driver_write_cancel(struct local_driver *d);
 void local_driver_write_fini(struct local_driver *d);
 
 /* driver_update.c */
 int local_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                         struct error *err) must_check;
-void local_driver_update_again(void *driver); /* of its timer */
 int local_driver_set_running(struct driver *d, const struct changes *changes, struct error *err) must_check;
+void local_driver_update_init(struct local_driver *d, struct event_base *base);
+void local_driver_update_cancel(struct local_driver *d);
+void local_driver_update_fini(struct local_driver *d);
 
 /* driver_commands.c */
 /* ended: from here, where there are none. */
@@ -224,23 +261,16 @@ void local_run_clear(struct local_run *r); /* nothing is changed any more */
 /* It is to undo what was done, and should not have been: servers that were added are in maintenance at once, and
  * deleted; those that the file has as it is now are made ready. */
 void local_run_take_back(struct local_run *r, const struct local_run *done, const struct cfg_file *is);
-bool local_driver_leaves(const struct local_driver *d, const char *backend, const char *server) must_check;
-void local_driver_leaving_again(void *driver); /* of its timer */
-void local_driver_forget_leaving(struct local_driver *d);
-
-/* driver_served.c */
-void local_driver_ask_served(struct driver *base, bool servers);
+bool local_driver_leaves(const struct local_leaving *l, const char *backend, const char *server) must_check;
+void local_driver_forget_leaving(struct local_leaving *l);
+void local_driver_leaving_init(struct local_driver *d, struct event_base *base);
+void local_driver_leaving_fini(struct local_leaving *l);
 
 /* driver_store.c */
 void local_driver_store(struct driver *d, const struct storage_request *request);
 void local_driver_store_init(struct local_driver *d);
+void local_driver_store_cancel(struct local_driver *d);
 void local_driver_store_fini(struct local_driver *d);
-
-void local_driver_store_end(struct local_driver *d); /* of STORAGE_RUNNING */
-
-/* driver_store_run.c: STORAGE_RUNNING, until local_driver_store_end. */
-void local_driver_store_run(struct local_driver *d);
-void local_driver_store_run_clear(struct local_store_run *r);
 
 /* driver_reload.c */
 void local_driver_reload_init(struct local_driver *d, struct event_base *base);

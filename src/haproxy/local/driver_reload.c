@@ -36,11 +36,11 @@ static void driver_reload_end(struct local_driver *d, enum local_reload_step how
 {
     struct local_reload *o = &d->reload;
     o->step = how;
-    if (how == LOCAL_RELOAD_SUCCEEDED && o->loads == d->version)
+    if (how == LOCAL_RELOAD_SUCCEEDED && o->loads == d->file.version)
         local_request_cancel(local_driver_loaded(d, NULL));
     local_driver_release(d);
     if (how == LOCAL_RELOAD_SUCCEEDED)
-        local_driver_forget_leaving(d); /* they are in the worker from before, as long as they are used */
+        local_driver_forget_leaving(&d->leaving); /* they are in the worker from before, as long as they are used */
     if (why != NULL) {
         free(o->why);
         o->why = mem_strdup(why);
@@ -92,13 +92,6 @@ static void driver_reload_on_again(void *arg)
         driver_reload_look(d);
 }
 
-/* Nobody was asked. */
-static bool driver_reload_nobody_listens(const struct local_answer *a)
-{
-    return a->status != LOCAL_OK &&
-           (a->error_number == ECONNREFUSED || a->error_number == ENOENT || a->error_number == EACCES);
-}
-
 static void driver_reload_refused(struct local_driver *d, const struct local_answer *a, const char *log)
 {
     cleanup(mem_free_ptr) char *text =
@@ -113,22 +106,14 @@ static uint64_t driver_reload_deadline(const struct local_driver *d)
     return d->options.deadline_ms > 0 ? d->options.deadline_ms : DEADLINE_MS;
 }
 
-/* The other one ends, and may have loaded what was there before. */
-static void driver_reload_after_another(struct local_driver *d)
-{
-    d->reload.worker = -1; /* the next new one may be that of the other one */
-    if (clock_mono_ms() < d->reload.until_ms + driver_reload_deadline(d))
-        timer_set(&d->reload.again, AGAIN_MS);
-    else
-        driver_reload_end(d, LOCAL_RELOAD_LOST, "is lost: HAProxy says: Another reload is still in progress");
-}
-
 static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
     struct local_reload *o = &d->reload;
     const char *log = "";
-    bool by_master = d->options.by_master, nobody = driver_reload_nobody_listens(a);
+    bool by_master = d->options.by_master;
+    bool nobody = a->status != LOCAL_OK && /* was asked */
+                  (a->error_number == ECONNREFUSED || a->error_number == ENOENT || a->error_number == EACCES);
     enum cli_reload says = by_master && a->status == LOCAL_OK ? cli_read_reload(a->data, &log) : CLI_RELOAD_UNKNOWN;
     o->request = NULL;
     if (says == CLI_RELOAD_DONE) {
@@ -136,7 +121,12 @@ static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
     } else if (says == CLI_RELOAD_FAILED || a->status == LOCAL_REJECTED) {
         driver_reload_refused(d, a, log);
     } else if (says == CLI_RELOAD_BUSY) {
-        driver_reload_after_another(d);
+        o->worker =
+            -1; /* the other one ends, and may have loaded what was there before: the next new worker may be its */
+        if (clock_mono_ms() < o->until_ms + driver_reload_deadline(d))
+            timer_set(&o->again, AGAIN_MS);
+        else
+            driver_reload_end(d, LOCAL_RELOAD_LOST, "is lost: HAProxy says: Another reload is still in progress");
     } else if (by_master && nobody && clock_mono_ms() < o->until_ms) {
         timer_set(&o->again, AGAIN_MS);
     } else if (a->status == LOCAL_LOST || nobody || (a->status != LOCAL_OK && !by_master)) {
@@ -154,8 +144,9 @@ static void driver_reload_on_reloaded(void *arg, const struct local_answer *a)
 
 static void driver_reload_ask(struct local_driver *d)
 {
-    d->reload.step = LOCAL_RELOAD_ASKED;
-    d->reload.request = local_reload(d->options.helper, driver_reload_on_reloaded, d);
+    struct local_reload *o = &d->reload;
+    o->step = LOCAL_RELOAD_ASKED;
+    o->request = local_reload(d->options.helper, driver_reload_on_reloaded, d);
 }
 
 static void driver_reload_watch_on(struct local_driver *d, const char *why_lost)
@@ -175,24 +166,16 @@ static void driver_reload_watch_on(struct local_driver *d, const char *why_lost)
 static void driver_reload_on_answers(void *arg, const struct local_answer *a)
 {
     struct local_driver *d = arg;
+    struct local_reload *o = &d->reload;
     struct cli_info info;
     struct error err = {0};
-    d->reload.request = NULL;
-    driver_reload_note(&d->reload, a);
+    o->request = NULL;
+    driver_reload_note(o, a);
     bool closed = a->status != LOCAL_OK && a->error_number == EACCES && d->options.by_master;
-    if (closed || (a->status == LOCAL_OK && cli_info_read(&info, a->data, &err) == 0 && info.pid != d->reload.worker))
+    if (closed || (a->status == LOCAL_OK && cli_info_read(&info, a->data, &err) == 0 && info.pid != o->worker))
         driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
     else
         driver_reload_watch_on(d, "is lost: the new worker does not answer");
-}
-
-static void driver_reload_on_new(struct local_driver *d)
-{
-    if (d->base.runtime && d->options.has_master)
-        d->reload.request =
-            local_command(d->options.helper, LOCAL_SOCKET_STATS, "show info", driver_reload_on_answers, d);
-    else
-        driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
 }
 
 static void driver_reload_on_seen(void *arg, const struct local_answer *a)
@@ -218,7 +201,10 @@ static void driver_reload_on_seen(void *arg, const struct local_answer *a)
         driver_reload_end(d, LOCAL_RELOAD_LOST,
                           "is lost: HAProxy did not say who ran before it"); /* the same, perhaps */
     } else if (worker >= 0 && worker != o->worker) {
-        driver_reload_on_new(d);
+        if (d->base.runtime && d->options.has_master)
+            o->request = local_command(d->options.helper, LOCAL_SOCKET_STATS, "show info", driver_reload_on_answers, d);
+        else
+            driver_reload_end(d, LOCAL_RELOAD_SUCCEEDED, NULL);
     } else if (failed > o->failed) {
         driver_reload_end(d, LOCAL_RELOAD_FAILED,
                           "failed; HAProxy's own log says why, most often an address that its machine does not have or "
@@ -230,9 +216,10 @@ static void driver_reload_on_seen(void *arg, const struct local_answer *a)
 
 static void driver_reload_look(struct local_driver *d)
 {
+    struct local_reload *o = &d->reload;
     bool by_master = d->options.has_master;
-    d->reload.request = local_command(d->options.helper, by_master ? LOCAL_SOCKET_MASTER : LOCAL_SOCKET_STATS,
-                                      by_master ? "show proc" : "show info", driver_reload_on_seen, d);
+    o->request = local_command(d->options.helper, by_master ? LOCAL_SOCKET_MASTER : LOCAL_SOCKET_STATS,
+                               by_master ? "show proc" : "show info", driver_reload_on_seen, d);
 }
 
 /* ---- from outside ---- */
@@ -243,7 +230,7 @@ void local_driver_reload(struct local_driver *d)
     local_request_cancel(o->request);
     timer_cancel(&o->again);
     o->number++;
-    o->loads = d->version;
+    o->loads = d->file.version;
     o->step = LOCAL_RELOAD_BEFORE;
     o->until_ms = clock_mono_ms() + ANEW_MS;
     o->worker = -1;
@@ -262,8 +249,9 @@ static void driver_reload_tell_asked(struct driver *base)
 void local_driver_ask_reload(struct driver *base, struct reload *r)
 {
     struct local_driver *d = local_driver_of(base);
-    d->reload.waits = r;
-    if (d->reload.step >= LOCAL_RELOAD_SUCCEEDED)
+    struct local_reload *o = &d->reload;
+    o->waits = r;
+    if (o->step >= LOCAL_RELOAD_SUCCEEDED)
         local_driver_tell(d, driver_reload_tell_asked);
 }
 
@@ -274,8 +262,9 @@ void local_driver_reload_init(struct local_driver *d, struct event_base *base)
 
 void local_driver_reload_fini(struct local_driver *d)
 {
-    local_request_cancel(d->reload.request);
-    timer_fini(&d->reload.again);
-    free(d->reload.why);
-    free(d->reload.unanswered);
+    struct local_reload *o = &d->reload;
+    local_request_cancel(o->request);
+    timer_fini(&o->again);
+    free(o->why);
+    free(o->unanswered);
 }

@@ -13,7 +13,6 @@
 #define NEW_FILE_MODE 0640
 #define ATTRIBUTE_NAMES_BYTES 4096
 #define ATTRIBUTE_BYTES 65536
-#define READ_BYTES 65536
 
 bool local_identity_same(const struct local_identity *a, const struct local_identity *b)
 {
@@ -85,22 +84,6 @@ static int file_open(const struct local_place *p, const char *name, struct stat 
     return -1;
 }
 
-static int file_read_all(int fd, struct buf *bytes)
-{
-    char part[READ_BYTES];
-    ssize_t n;
-    int rc = 0;
-    while (rc == 0 && (n = read(fd, part, sizeof(part))) != 0)
-        if (n < 0 && errno != EINTR)
-            rc = -1;
-        else if (n > 0 && buf_append(bytes, part, (size_t)n) != 0) {
-            errno = EFBIG;
-            rc = -1;
-        }
-    explicit_bzero(part, sizeof(part));
-    return rc;
-}
-
 int local_file_read(const struct local_place *p, struct buf *bytes, struct local_identity *ret)
 {
     struct stat before, after;
@@ -114,7 +97,7 @@ int local_file_read(const struct local_place *p, struct buf *bytes, struct local
         errno = EFBIG;
         return -1;
     }
-    if (file_read_all(fd, bytes) != 0 || fstat(fd, &after) != 0)
+    if (buf_read_fd(bytes, fd) != 0 || fstat(fd, &after) != 0)
         return -1;
     struct local_identity now;
     file_identify(&after, &now);

@@ -306,19 +306,6 @@ void local_helper_free(struct local_helper *h)
 
 /* ---- what is asked ---- */
 
-static const char *helper_request_name(const struct local_ask *a)
-{
-    static const char *const names[] = {
-        [LOCAL_KIND_READ_CONFIG] = "read",        [LOCAL_KIND_WRITE_CONFIG] = "write",
-        [LOCAL_KIND_LOCK_CONFIG] = "lock",        [LOCAL_KIND_COMMAND] = "command",
-        [LOCAL_KIND_RELOAD] = "reload",           [LOCAL_KIND_PUT_FILE] = "put file",
-        [LOCAL_KIND_DELETE_FILE] = "delete file", [LOCAL_KIND_READ_FILE] = "read file",
-        [LOCAL_KIND_NOTE_LOADED] = "note loaded", [LOCAL_KIND_RELEASE_CONFIG] = "release",
-    };
-    bool validates = a->kind == LOCAL_KIND_WRITE_CONFIG && (a->flags & LOCAL_WRITE_ONLY_VALIDATE) != 0;
-    return validates ? "validate" : names[a->kind];
-}
-
 const char *local_status_name(enum local_status s)
 {
     static const char *const names[] = {
@@ -331,8 +318,16 @@ const char *local_status_name(enum local_status s)
 static struct local_request *helper_ask(struct local_helper *h, const struct local_ask *a, local_answered *answered,
                                         void *arg)
 {
+    static const char *const names[] = {
+        [LOCAL_KIND_READ_CONFIG] = "read",        [LOCAL_KIND_WRITE_CONFIG] = "write",
+        [LOCAL_KIND_LOCK_CONFIG] = "lock",        [LOCAL_KIND_COMMAND] = "command",
+        [LOCAL_KIND_RELOAD] = "reload",           [LOCAL_KIND_PUT_FILE] = "put file",
+        [LOCAL_KIND_DELETE_FILE] = "delete file", [LOCAL_KIND_READ_FILE] = "read file",
+        [LOCAL_KIND_NOTE_LOADED] = "note loaded", [LOCAL_KIND_RELEASE_CONFIG] = "release",
+    };
     struct local_request *r = mem_alloc(sizeof(*r));
-    r->name = helper_request_name(a);
+    bool validates = a->kind == LOCAL_KIND_WRITE_CONFIG && (a->flags & LOCAL_WRITE_ONLY_VALIDATE) != 0;
+    r->name = validates ? "validate" : names[a->kind];
     r->answered = answered;
     r->arg = arg;
     r->frame.secret = true;

@@ -81,7 +81,8 @@ pid_t local_helper_pid(const struct local_helper *h);
 struct local_identity {
     uint64_t device, inode, size;
     int64_t modified_ns;
-    uint32_t owner, group, mode;
+    uint32_t owner, group;
+    uint64_t mode; /* so wide that message.c can send all of this as it is */
 };
 
 bool local_identity_same(const struct local_identity *a, const struct local_identity *b);

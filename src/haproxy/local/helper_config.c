@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/cfg/file.h"
+#include "haproxy/cfg/words.h"
 #include "haproxy/local/files.h"
 #include "haproxy/local/helper_internal.h"
 
@@ -181,12 +183,18 @@ void helper_config_release(struct helper_work *w)
     h->lock = -1;
 }
 
-/* As the lock file has it, of the file that ret->identity is. */
-static void helper_look_at_lock(const struct local_place *p, struct local_answer *ret)
+/* Whether the file that ret->identity is was loaded, as far as it is noted: here, or in the lock file. */
+static void helper_look_at_notes(const struct helper *h, const struct local_place *p, struct local_answer *ret)
 {
     cleanup(mem_free_ptr) char *name = NULL;
     char text[LOCK_BYTES];
     struct flock lock;
+    if (h->lock >= 0) {
+        bool written = helper_is_written_file(h, &ret->identity);
+        ret->loaded = written && h->loaded;
+        ret->unloaded = written && !h->loaded;
+        return;
+    }
     int fd = helper_open_lock(p, 0, &name);
     if (fd < 0)
         return;
@@ -198,16 +206,65 @@ static void helper_look_at_lock(const struct local_place *p, struct local_answer
     close(fd);
 }
 
-/* Whether that file was loaded, as far as it is noted. */
-static void helper_look_at_notes(const struct helper *h, const struct local_place *p, struct local_answer *ret)
+/* ---- what is read ---- */
+
+/* What a server's weight or state would come from. Those that run are compared with the file that is managed, which does not say so. */
+static bool defaults_is_compared(const struct cfg_line *words)
 {
-    if (h->lock < 0) {
-        helper_look_at_lock(p, ret);
-        return;
+    for (size_t i = 1; i < words->count; i++)
+        if (str_eq(cfg_word(words, i), "weight") || str_eq(cfg_word(words, i), "disabled"))
+            return true;
+    return false;
+}
+
+/* -1: a conditional, whose branches only HAProxy knows; or a word that takes a reload. */
+static int defaults_take(const struct cfg_file *f, struct buf *out)
+{
+    cleanup(cfg_line_fini) struct cfg_line words;
+    cfg_line_init(&words);
+    for (size_t i = 0; i < f->line_count; i++) {
+        cfg_line_split(&words, f->lines[i].text, f->lines[i].len);
+        if (cfg_word(&words, 0)[0] == '.')
+            return -1;
     }
-    bool written = helper_is_written_file(h, &ret->identity);
-    ret->loaded = written && h->loaded;
-    ret->unloaded = written && !h->loaded;
+    for (size_t i = 0; i < f->section_count; i++) {
+        const struct cfg_file_section *s = &f->sections[i];
+        if (!str_eq(s->kind, "defaults"))
+            continue;
+        buf_addn(out, s->line->text, s->line->len);
+        buf_add(out, "\n");
+        for (size_t k = 0; k < s->line_count; k++) {
+            cfg_line_split(&words, s->lines[k].text, s->lines[k].len);
+            if (!str_eq(cfg_word(&words, 0), "default-server"))
+                continue;
+            if (defaults_is_compared(&words))
+                return -1;
+            buf_addn(out, s->lines[k].text, s->lines[k].len);
+            buf_add(out, "\n");
+        }
+    }
+    return 0;
+}
+
+/* What the files in front of the configuration say of servers: the default-server lines of their defaults sections, and nothing else of
+ * them, for they may hold passwords. HAProxy applies none of it to a server that is added by a command, so the command has to.
+ * NULL: what they say is not known. */
+static char *helper_defaults(const char *const *files)
+{
+    struct buf out = {0};
+    bool known = true;
+    for (; files != NULL && *files != NULL && known; files++) {
+        cleanup(cfg_file_fini) struct cfg_file f = {0};
+        cleanup(buf_wipe) struct buf text;
+        buf_init_secret(&text, LOCAL_FILE_MAX_BYTES);
+        known = local_path_read(*files, &text) == 0;
+        cfg_file_parse(&f, buf_str(&text), text.len);
+        known = known && memchr(buf_str(&text), '\0', text.len) == NULL && f.broken == 0 && !f.too_many &&
+                defaults_take(&f, &out) == 0;
+    }
+    char *said = known ? buf_take(&out) : NULL;
+    buf_fini(&out);
+    return said;
 }
 
 void helper_config_read(struct helper_work *w)
@@ -222,7 +279,8 @@ void helper_config_read(struct helper_work *w)
         return;
     }
     helper_look_at_notes(h, &p, &w->answer);
-    helper_read_defaults(w);
+    w->message = helper_defaults(h->options->files_before);
+    w->answer.error_number = w->message != NULL ? 0 : EINVAL;
 }
 
 void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a)
@@ -267,16 +325,11 @@ static char **helper_check_arguments(const struct local_helper_options *o, const
     return (char **)(uintptr_t)args;
 }
 
-/* A file of many thousand warnings: the lines that say why it is refused are the ones that count. */
-static bool helper_is_wanted(const char *line, size_t len, bool alerts_only)
-{
-    return !alerts_only || memmem(line, len, "[ALERT]", strlen("[ALERT]")) != NULL;
-}
-
 /* With the user's name of the file in place of the temporary one's; at most LOCAL_MESSAGE_MAX_BYTES, whole lines. */
 static char *helper_check_message(const struct buf *said, const char *temporary, const char *name)
 {
     const char *at = buf_str(said), *end = at + strlen(at);
+    /* A file of many thousand warnings: the lines that say why it is refused are the ones that count. */
     bool alerts_only = said->len > LOCAL_MESSAGE_MAX_BYTES / 2;
     struct buf out = {.max_bytes = LOCAL_MESSAGE_MAX_BYTES};
     while (at < end) {
@@ -290,7 +343,8 @@ static char *helper_check_message(const struct buf *said, const char *temporary,
             buf_add(&line, name);
         }
         buf_addn(&line, from, len - (size_t)(from - at));
-        if (helper_is_wanted(at, len, alerts_only) && buf_append(&out, line.data, line.len) != 0)
+        bool is_wanted = !alerts_only || memmem(at, len, "[ALERT]", strlen("[ALERT]")) != NULL;
+        if (is_wanted && buf_append(&out, line.data, line.len) != 0)
             break;
         at += len;
     }
@@ -354,34 +408,26 @@ static void helper_changed(struct helper_work *w, const struct local_identity *n
     w->answer.identity = *now;
 }
 
-/* What is about to be put in place is noted before, and not as loaded: the next run finds it, whenever this one ends.
- * -1: it cannot be, and the temporary file is gone. */
-static int helper_note_coming(struct helper_work *w, const struct local_place *p, const char *temporary)
-{
-    const struct helper *h = w->helper;
-    struct local_place beside = *p; /* borrows */
-    struct local_identity coming;
-    beside.name = (char *)(uintptr_t)temporary;
-    if (local_file_read(&beside, NULL, &coming) == 0 && helper_note(h, h->lock, &coming) == 0)
-        return 0;
-    helper_fail(w, "cannot write to the lock %s/.%s.lock which file is to be loaded: %m", p->folder_path, p->name);
-    (void)helper_note(h, h->lock, NULL);
-    (void)unlinkat(p->folder, temporary, 0);
-    return -1;
-}
-
+/* What is about to be put in place is noted before, and not as loaded: the next run finds it, whenever this one ends. */
 static void helper_swap(struct helper_work *w, const struct local_place *p, const char *temporary,
                         const struct local_identity *expected)
 {
-    struct local_identity now = {0};
-    if (helper_note_coming(w, p, temporary) != 0)
+    struct helper *h = w->helper;
+    struct local_place beside = *p; /* borrows */
+    struct local_identity coming, now = {0};
+    beside.name = (char *)(uintptr_t)temporary;
+    if (local_file_read(&beside, NULL, &coming) != 0 || helper_note(h, h->lock, &coming) != 0) {
+        helper_fail(w, "cannot write to the lock %s/.%s.lock which file is to be loaded: %m", p->folder_path, p->name);
+        (void)helper_note(h, h->lock, NULL);
+        (void)unlinkat(p->folder, temporary, 0);
         return;
+    }
     enum local_swap swap = local_file_swap(p, temporary, expected);
     if (swap == LOCAL_SWAP_FAILED)
         helper_fail(w, "cannot rename to %s/%s: %m", p->folder_path, p->name);
     if (swap == LOCAL_SWAPPED_UNSYNCED)
         helper_warn_unsynced(w, p);
-    helper_take_notes(w->helper, w->helper->lock, p); /* of which one is in its place now */
+    helper_take_notes(h, h->lock, p); /* of which one is in its place now */
     if (local_file_read(p, NULL, &now) != 0)
         now.inode = 0; /* it went meanwhile */
     if (swap == LOCAL_SWAP_CHANGED)

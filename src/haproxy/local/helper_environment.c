@@ -73,7 +73,7 @@ static char **environment_of(const struct helper *h, const char *text, bool has_
     return list;
 }
 
-/* ---- what HAProxy has only once it has read its files */
+/* ---- what files set */
 
 /* value: only where it is that; NULL: any. */
 static void environment_drop(char **list, const char *name, const char *value)
@@ -111,9 +111,21 @@ static void environment_drop_set(const char *path, bool restores, char **list)
     }
 }
 
-static void environment_before_reading(const struct local_helper_options *o, bool restores, char **list)
+/* ---- where it is from */
+
+static char **environment_of_haproxy(const struct helper *h)
 {
     static const char *const later[] = {"HAPROXY_CFGFILES", "HAPROXY_CLI", "HAPROXY_MASTER_CLI"};
+    const struct local_helper_options *o = h->options;
+    cleanup(buf_wipe) struct buf text;
+    struct error err = {0};
+    buf_init_secret(&text, LOCAL_ANSWER_MAX_BYTES);
+    if (helper_talk(h, LOCAL_SOCKET_STATS, "show env", COMMAND_MS, &text, &err) != 0)
+        return environment_of(h, "", false);
+    char **list = environment_of(h, buf_str(&text), true);
+    const char *branch = helper_environment_value(list, "HAPROXY_BRANCH");
+    bool restores = branch != NULL && strverscmp(branch, RESTORES) >= 0;
+    /* What it has only once it has read its files. */
     for (size_t i = 0; restores && i < array_len(later); i++)
         environment_drop(list, later[i], NULL);
     environment_drop_set(o->config_file, restores, list);
@@ -121,36 +133,7 @@ static void environment_before_reading(const struct local_helper_options *o, boo
         environment_drop_set(o->files_before[i], restores, list);
     for (size_t i = 0; o->files_after != NULL && o->files_after[i] != NULL; i++)
         environment_drop_set(o->files_after[i], restores, list);
-}
-
-/* ---- where it is from */
-
-static char **environment_of_haproxy(struct helper_work *w)
-{
-    if (helper_talk(w, LOCAL_SOCKET_STATS, "show env", COMMAND_MS) != 0) {
-        free(w->message);
-        w->message = NULL;
-        w->answer.status = LOCAL_OK;
-        return environment_of(w->helper, "", false);
-    }
-    char **list = environment_of(w->helper, buf_str(&w->data), true);
-    const char *branch = helper_environment_value(list, "HAPROXY_BRANCH");
-    environment_before_reading(w->helper->options, branch != NULL && strverscmp(branch, RESTORES) >= 0, list);
-    buf_clear(&w->data);
     return list;
-}
-
-/* As systemd reads an EnvironmentFile: NAME="VALUE" is that without the quotes. */
-static void environment_unquote(char **list)
-{
-    for (size_t i = 0; list[i] != NULL; i++) {
-        char *equal = strchr(list[i], '='), *value = equal != NULL ? equal + 1 : list[i];
-        size_t len = strlen(value);
-        if (equal != NULL && len >= 2 && (*value == '"' || *value == '\'') && value[len - 1] == *value) {
-            memmove(value, value + 1, len - 2);
-            value[len - 2] = '\0';
-        }
-    }
 }
 
 static char **environment_of_file(struct helper_work *w, const char *file)
@@ -162,14 +145,22 @@ static char **environment_of_file(struct helper_work *w, const char *file)
         return NULL;
     }
     char **list = environment_of(w->helper, buf_str(&text), false);
-    environment_unquote(list);
+    /* As systemd reads an EnvironmentFile: NAME="VALUE" is that without the quotes. */
+    for (size_t i = 0; list[i] != NULL; i++) {
+        char *equal = strchr(list[i], '='), *value = equal != NULL ? equal + 1 : list[i];
+        size_t len = strlen(value);
+        if (equal != NULL && len >= 2 && (*value == '"' || *value == '\'') && value[len - 1] == *value) {
+            memmove(value, value + 1, len - 2);
+            value[len - 2] = '\0';
+        }
+    }
     return list;
 }
 
 char **helper_environment(struct helper_work *w, const char *checked)
 {
     const char *file = w->helper->options->environment_file;
-    char **list = file != NULL ? environment_of_file(w, file) : environment_of_haproxy(w);
+    char **list = file != NULL ? environment_of_file(w, file) : environment_of_haproxy(w->helper);
     if (list != NULL)
         environment_drop_set(checked, false, list);
     return list;

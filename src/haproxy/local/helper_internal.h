@@ -34,13 +34,17 @@ struct helper_work {
     char *outcome_text;
 };
 
+/* helper_work.c */
 /* LOCAL_FAILED with errno. */
 void helper_fail(struct helper_work *w, const char *fmt, ...) printf_like(2, 3);
 /* The file is in its place, and errno says why it may not survive. */
 void helper_warn_unsynced(struct helper_work *w, const struct local_place *p);
+/* What it printed is in w->data. -1, said in w: not started, or nobody waits for it any more. */
 int helper_run(struct helper_work *w, const struct child_options *o) must_check;
-/* The answer is in w->data. -1: said in w. */
-int helper_talk(struct helper_work *w, enum local_socket socket, const char *command, uint64_t timeout_ms) must_check;
+/* One command on a socket of HAProxy's, from beginning to end, waiting: what came until HAProxy closed the connection goes
+ * into answer, which has a cap. ERROR_RETRY with errno, and nothing in answer; also where the daemon is gone. */
+int helper_talk(const struct helper *h, enum local_socket socket, const char *command, uint64_t timeout_ms,
+                struct buf *answer, struct error *err) must_check;
 
 /* helper_environment.c: of HAProxy, by options.environment_file, else by its socket; where that says nothing, our PATH alone.
  * LOCAL_PEER is in there if the name is not set by `checked` or the files that HAProxy has. For mem_wipe_free_list; NULL: said in w. */
@@ -53,8 +57,6 @@ const char *helper_environment_value(char *const *list, const char *name); /* NU
 char *helper_cannot_listen(const struct helper_work *w, const char *text, size_t len);
 
 /* helper_config.c */
-/* helper_defaults.c: into the message; EINVAL: what they say is not known. */
-void helper_read_defaults(struct helper_work *w);
 void helper_config_read(struct helper_work *w);
 void helper_config_release(struct helper_work *w);
 void helper_config_note_loaded(struct helper_work *w, const struct local_ask *a);

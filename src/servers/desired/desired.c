@@ -80,6 +80,12 @@ struct desired_skip *desired_new_skip(struct desired *d)
     return memset(&d->skips[d->skip_count++], 0, sizeof(d->skips[0]));
 }
 
+void desired_add_alias(struct desired *d, const char *name, const char *node)
+{
+    d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
+    d->aliases[d->alias_count++] = (struct desired_alias){desired_text(d, name), desired_text(d, node)};
+}
+
 struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *reason, const char *server)
 {
     struct desired_skip *s = desired_new_skip(d);

@@ -179,6 +179,7 @@ const char *desired_text_take(struct desired *d, char *s) must_check;
 struct desired_why desired_why_take(struct desired *d, char *reason) must_check;
 /* Its sentences are given, and freed. It is valid until the next is added. */
 struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *reason, const char *server);
+void desired_add_alias(struct desired *d, const char *name, const char *node); /* copied */
 
 /* Sentences, allocated. "2 ready endpoints on node n1 (slice web-abc12); nodePort 30443 of its port https"; NULL: none
  * was given. */

@@ -143,7 +143,7 @@ TEST(without_a_verdict)
 
 static struct storage_foreseen *a_file(const char *name, enum storage_effect effect)
 {
-    struct storage_foreseen *f = storage_foresight_add(&engine.files, STORAGE_MAP, name);
+    struct storage_foreseen *f = storage_foresight_add(&engine.files, STORAGE_MAP, name, STORAGE_UNCHANGED);
     f->effect = effect;
     return f;
 }

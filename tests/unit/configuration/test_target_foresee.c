@@ -109,8 +109,8 @@ static struct storage_foreseen *driver_says(enum storage_effect effect)
     ck_assert_ptr_nonnull(r.foresight);
     ck_assert_str_eq(r.config->text, DOCUMENT);
     ck_assert_uint_eq(r.foresight->count, 0);
-    storage_foresight_add(r.foresight, STORAGE_MAP, "a.map");
-    struct storage_foreseen *f = storage_foresight_add(r.foresight, STORAGE_MAP, "b.map");
+    storage_foresight_add(r.foresight, STORAGE_MAP, "a.map", STORAGE_UNCHANGED);
+    struct storage_foreseen *f = storage_foresight_add(r.foresight, STORAGE_MAP, "b.map", STORAGE_UNCHANGED);
     f->effect = effect;
     return f;
 }

@@ -223,7 +223,7 @@ static inline void setup(void)
     w.settings.emit_events = true;
     w.in = (struct daemon){
         .settings = &w.settings, .telemetry = &w.telemetry, .history = w.history, .kube = w.client, .log = &w.log};
-    w.events = events_new(&w.in, &mappings, NULL, NULL);
+    w.events = events_new(&w.in, &mappings, NULL, NULL, NULL);
 }
 
 static inline void teardown(void)

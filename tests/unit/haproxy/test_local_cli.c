@@ -28,8 +28,7 @@ static const struct {
 TEST_EACH(what_an_operator_set_is_a_state, array_len(states))
 {
     const struct cli_server s = {.name = (char *)"s1", .address = (char *)"127.0.0.1", .admin = states[_i].bits};
-    struct runtime_server is;
-    local_driver_take_server(&is, &s);
+    struct runtime_server is = local_driver_running_server(&s);
     ck_assert_msg(is.admin == states[_i].admin && is.unresolved == states[_i].unresolved, "%x", states[_i].bits);
     runtime_server_fini(&is);
 }
@@ -96,8 +95,6 @@ TEST(test_processes)
                      0);
     ck_assert(p.master_pid == 14816 && p.worker_pid == 15026 && p.old_workers == 1 && p.count == 3);
     ck_assert(p.reloads == 2 && p.failed_reloads == 1 && p.processes[2].reloads == 2 && p.processes[2].is_old);
-    ck_assert_str_eq(p.processes[0].version, "2.6.12-1+deb12u4");
-    ck_assert_str_eq(p.processes[1].version, "2.6.12-1+deb12u4");
     cli_processes_fini(&p);
     ck_assert_int_eq(
         cli_processes_init(&p,

@@ -1,4 +1,4 @@
-/* src/haproxy/local/driver_store_run: which commands a changed file becomes, what is made of their answers, and what stays
+/* src/haproxy/local/driver_store by the runtime: which commands a changed file becomes, what is made of their answers, and what stays
  * to be loaded. HAProxy's socket is played. */
 #include "local_store.h"
 

@@ -1,4 +1,4 @@
-/* src/template/set_tests: the tests that a set has; src/template/set_keys: docs/template-set.schema.json is of the tables. */
+/* src/template/set_tests: the tests that a set has; src/template/set_schema: docs/template-set.schema.json is of the tables. */
 
 #include "set_text.h"
 
