@@ -90,4 +90,4 @@ def test_the_comment_of_a_write_is_that_of_the_last_one(rig: Rig) -> None:
         rig.pods(*range(1, number + 1))
         rig.wait_servers(*range(1, number + 1))
         settled(rig)
-    assert rig.dataplane.file().count("# haproxy-k8s-sync: ") == 1
+    assert rig.dataplane.file().count("# haproxy-k8s-sync: ") == 1 and rig.dataplane.file().count("# Dataplaneapi managed File") <= 1

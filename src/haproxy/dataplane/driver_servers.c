@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/dataplane/driver_internal.h"
@@ -37,12 +38,22 @@ void dataplane_driver_servers_add(struct dataplane_driver *d, const struct chang
     }
 }
 
-/* The comments of an earlier write go. */
-static void driver_servers_unmark(const struct cfg_content *c, struct cfg_edits *ret)
+/* What the API puts on top anew, behind which the comment of this write comes, and that of an earlier one. */
+static bool driver_servers_is_head(const char *line)
+{
+    static const char *const own[] = {"# _version=", "# _md5hash=", "# Dataplaneapi managed File\n",
+                                      "# changing file directly can cause a conflict if dataplaneapi is running\n"};
+    for (size_t i = 0; i < array_len(own); i++)
+        if (str_has_prefix(line, own[i]))
+            return true;
+    return replacement_is_mark(line);
+}
+
+static void driver_servers_cut_head(const struct cfg_content *c, struct cfg_edits *ret)
 {
     const char *line = c->text;
     for (unsigned number = 1; line != NULL && (*line == '#' || *line == '\n'); number++) {
-        if (replacement_is_mark(line))
+        if (driver_servers_is_head(line))
             cfg_edits_add(ret, number, CFG_EDIT_REMOVE, NULL, 0);
         line = strchr(line, '\n');
         line = line != NULL ? line + 1 : NULL;
@@ -65,7 +76,7 @@ static int driver_servers_prepare(struct dataplane_driver *d, const struct datap
     const struct cfg_file *f = cfg_content_file(s->before, &err);
     if (f == NULL || local_config_edit(f, list, s->changes.count, &s->edits, &err) != 0)
         return -1;
-    driver_servers_unmark(s->before, &s->edits);
+    driver_servers_cut_head(s->before, &s->edits);
     cfg_file_print(f, &s->edits, NULL, &text);
     s->text = cfg_content_take(&text);
     const struct cfg_file *to = cfg_content_file(s->text, &err);
