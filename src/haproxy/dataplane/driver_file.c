@@ -112,8 +112,8 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
         dataplane_send(d->client, action.method, action.path, action.body, driver_file_on_answer, d);
     } else {
         bool tells = r->state == REPLACEMENT_WRITE && r->actions.len > 0;
-        dataplane_send_text(d->client, action.path, tells ? buf_str(&r->actions) : NULL, action.body, r->sends->text,
-                            r->sends->len, driver_file_on_answer, d);
+        dataplane_send_text(d->client, action.path, tells ? buf_str(&r->actions) : NULL, action.body,
+                            r->sends->text + r->skips, r->sends->len - r->skips, driver_file_on_answer, d);
     }
 }
 

@@ -38,22 +38,17 @@ void dataplane_driver_servers_add(struct dataplane_driver *d, const struct chang
     }
 }
 
-/* What the API puts on top anew, behind which the comment of this write comes, and that of an earlier one. */
-static bool driver_servers_is_head(const char *line)
+/* What the API writes anew, and what an earlier write said. */
+static bool driver_servers_is_past(const char *line)
 {
-    static const char *const own[] = {"# _version=", "# _md5hash=", "# Dataplaneapi managed File\n",
-                                      "# changing file directly can cause a conflict if dataplaneapi is running\n"};
-    for (size_t i = 0; i < array_len(own); i++)
-        if (str_has_prefix(line, own[i]))
-            return true;
-    return replacement_is_mark(line);
+    return str_has_prefix(line, "# _version=") || str_has_prefix(line, "# _md5hash=") || replacement_is_mark(line);
 }
 
 static void driver_servers_cut_head(const struct cfg_content *c, struct cfg_edits *ret)
 {
     const char *line = c->text;
     for (unsigned number = 1; line != NULL && (*line == '#' || *line == '\n'); number++) {
-        if (driver_servers_is_head(line))
+        if (driver_servers_is_past(line))
             cfg_edits_add(ret, number, CFG_EDIT_REMOVE, NULL, 0);
         line = strchr(line, '\n');
         line = line != NULL ? line + 1 : NULL;

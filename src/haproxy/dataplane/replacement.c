@@ -26,6 +26,11 @@
 #define REPLACEMENT_TOLD TOLD "%" PRId64 ": "
 #define TOLD_MAX_BYTES 512u /* more of it is no comment any more: then it is loaded */
 
+/* The API puts it on top of a file that it reads, unless it stands there: nothing comes in front of it. */
+#define MANAGED                     \
+    "# Dataplaneapi managed File\n" \
+    "# changing file directly can cause a conflict if dataplaneapi is running\n"
+
 #define HEAD_BYTES 1024u /* the comments that a file begins with */
 
 void replacement_init(struct replacement *r)
@@ -97,6 +102,8 @@ static struct transaction_action replacement_post(struct replacement *r, enum re
     r->state = state;
     r->sends = text;
     buf_clear(&r->head);
+    r->skips = state != REPLACEMENT_VALIDATE && str_has_prefix(text->text, MANAGED) ? strlen(MANAGED) : 0;
+    buf_add(&r->head, r->skips > 0 ? MANAGED : "");
     if (replacement_is_to_be_loaded(r))
         buf_printf(&r->head, REPLACEMENT_UNLOADED, r->version + 1);
     if (state == REPLACEMENT_WRITE && r->adds.unchecked == NULL && r->actions.len > 0 &&

@@ -74,7 +74,8 @@ struct replacement {
     size_t added, at; /* so many of adds were added; the one, or the change, in hand */
     struct read_back back;
     struct cfg_content *own[2]; /* what is sent in place of the text, and of the file from before; NULL: those */
-    struct cfg_content *sends;  /* a POST: of the action's body, and then this text */
+    struct cfg_content *sends;  /* a POST: of the action's body, and then this text, */
+    size_t skips;               /* without so many bytes, which the body has */
 };
 
 void replacement_init(struct replacement *r);
