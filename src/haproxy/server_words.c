@@ -85,15 +85,6 @@ static void server_words_add_checks(struct server_words *w)
             server_words_add(w, as[i].check, NULL);
 }
 
-/* A command ends at a newline or a ';', and knows other quotes than the file: such a word takes a reload. */
-bool server_word_is_plain(const char *word)
-{
-    for (const char *c = word; *c != '\0'; c++)
-        if ((unsigned char)*c <= ' ' || strchr(";\\\"'<#", *c) != NULL)
-            return false;
-    return *word != '\0';
-}
-
 static int server_words_take(struct server_words *w, const struct cfg_line *l, size_t first, struct error *err)
 {
     for (size_t i = first; i < l->count;) {
@@ -101,7 +92,7 @@ static int server_words_take(struct server_words *w, const struct cfg_line *l, s
         const char *argument = word.last > word.at ? cfg_word(l, word.last) : NULL;
         if (!word.known)
             return error_set(err, ERROR_INVALID, "what \"%.64s\" takes is not known", word.name);
-        if (!l->words[word.last].plain || !server_word_is_plain(argument != NULL ? argument : word.name))
+        if (!l->words[word.last].plain || !cfg_fits_command(argument != NULL ? argument : word.name))
             return error_set(err, ERROR_INVALID, "the value of \"%.64s\" fits into no command", word.name);
         server_words_add(w, word.name, argument);
         i = word.last + 1;

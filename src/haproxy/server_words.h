@@ -25,9 +25,6 @@ struct server_words {
 void server_words_fini(struct server_words *w); /* a zeroed one is allowed */
 bool server_words_have(const struct server_words *w, const char *keyword);
 
-/* Whether a name fits into a command: no blank, quote, ';', '#' or the like in it, and it is not empty. */
-bool server_word_is_plain(const char *word);
-
 /* Fills ret, which is zeroed, with those of a server line of these lines, which is split into `words`. Without what is of the file alone
  * ("disabled", "resolvers"), and with what HAProxy derives from a line ("check-ssl" of "ssl") written out. ERROR_INVALID: what a word
  * takes is not known, or it fits into no command. */

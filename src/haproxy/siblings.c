@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "haproxy/cfg/keywords.h"
-#include "haproxy/server_words.h"
 #include "json/read.h"
 #include "json/write.h"
 
@@ -170,7 +169,7 @@ static bool siblings_print_field(const char *key, yyjson_val *val, struct buf *o
         return yyjson_is_true(val);
     case RAWCFG_TEXT:
         buf_printf(out, " %s", text != NULL ? text : "");
-        return text != NULL && server_word_is_plain(text);
+        return text != NULL && cfg_fits_command(text);
     case RAWCFG_NUMBER:
     case RAWCFG_NUMBER_NOT_0:
     case RAWCFG_TIME:
@@ -178,7 +177,7 @@ static bool siblings_print_field(const char *key, yyjson_val *val, struct buf *o
         return yyjson_is_int(val);
     case RAWCFG_LIST:
         yyjson_arr_foreach (val, i, count, one) {
-            if (!yyjson_is_str(one) || !server_word_is_plain(yyjson_get_str(one)))
+            if (!yyjson_is_str(one) || !cfg_fits_command(yyjson_get_str(one)))
                 return false;
             buf_printf(out, "%s%s", i == 0 ? " " : ",", yyjson_get_str(one));
         }

@@ -98,6 +98,19 @@ void dataplane_driver_read_again(struct dataplane_driver *d, struct transaction_
     timer_set(&d->again, action.delay_ms);
 }
 
+void dataplane_driver_forget_steps(struct dataplane_driver *d)
+{
+    struct dataplane_servers *s = &d->servers;
+    transaction_steps_free(d->steps, d->step_count);
+    d->steps = NULL;
+    d->step_count = 0;
+    changes_fini(&s->changes);
+    cfg_edits_fini(&s->edits);
+    cfg_content_unref(s->before);
+    cfg_content_unref(s->text);
+    *s = (struct dataplane_servers){0};
+}
+
 /* ---- life ---- */
 
 static bool dataplane_driver_renew(struct driver *d, bool commands)

@@ -78,8 +78,8 @@ static void driver_file_replaced(struct dataplane_driver *d)
     }
     struct cfg_content *file = d->file;
     d->file = NULL; /* the next one may begin within the event */
-    if (d->servers.writing)
-        dataplane_driver_servers_replaced(d, &news);
+    if (d->servers.ended != NULL)
+        d->servers.ended(d, &news);
     else
         d->base.events->replaced(d->base.arg, &news);
     cfg_content_unref(file);

@@ -1,5 +1,5 @@
 /* The inside of haproxy/dataplane/driver, for its own files: driver.c (reading, reloads, commands), driver_write.c
- * (transactions, runtime updates), driver_servers.c (servers that come and go without a reload), driver_file.c (the whole file, and those beside it), driver_served.c (what HAProxy
+ * (several changes, runtime updates), driver_file.c (the whole file, and those beside it), driver_served.c (what HAProxy
  * serves). */
 #pragma once
 
@@ -19,7 +19,9 @@
 /* What is asked one after the other. */
 enum served_step { SERVED_WORKER, SERVED_FRONTENDS, SERVED_BACKENDS, SERVED_SERVERS, SERVED_STEPS };
 
-/* The same changes as the steps of a transaction, for a write without one (driver_servers.c). */
+struct dataplane_driver;
+
+/* The same changes as the steps of a transaction, for a write without one. */
 struct dataplane_servers {
     struct changes changes;
     bool any;    /* one of them comes or goes */
@@ -28,7 +30,7 @@ struct dataplane_servers {
     bool review;                       /* of a transaction in its place */
     struct cfg_content *before, *text; /* the file that is there, and with them; NULL: not made */
     struct cfg_edits edits;
-    bool writing;
+    void (*ended)(struct dataplane_driver *d, const struct replaced *r); /* of that write; NULL: none is under way */
 };
 
 struct dataplane_driver {
@@ -66,7 +68,9 @@ static inline struct dataplane_driver *dataplane_driver_of(struct driver *d)
     return (struct dataplane_driver *)(void *)d;
 }
 
-/* driver.c: after the action's delay. */
+/* driver.c */
+void dataplane_driver_forget_steps(struct dataplane_driver *d); /* what was added for a write */
+/* After the action's delay. */
 void dataplane_driver_read_again(struct dataplane_driver *d, struct transaction_action action,
                                  void (*reads)(struct dataplane_driver *d, struct transaction_action action));
 
@@ -78,18 +82,6 @@ void dataplane_driver_clean(struct driver *d);
 void dataplane_driver_preview(struct driver *d, int64_t version);
 int dataplane_driver_update(struct driver *d, int64_t version, const struct update_request *request,
                             struct error *err) must_check;
-
-/* A transaction of the steps that were added; and an empty one, which loads what was written. */
-void dataplane_driver_transact_now(struct dataplane_driver *d, int64_t version, bool review);
-void dataplane_driver_load(struct dataplane_driver *d, int64_t version, const char *why);
-void dataplane_driver_forget_steps(struct dataplane_driver *d);
-
-/* driver_servers.c */
-void dataplane_driver_servers_add(struct dataplane_driver *d, const struct change *list, size_t count);
-void dataplane_driver_servers_clear(struct dataplane_driver *d);
-/* True: it goes without a transaction, and ends in dataplane_driver_servers_replaced. */
-bool dataplane_driver_servers_write(struct dataplane_driver *d, int64_t version, bool review);
-void dataplane_driver_servers_replaced(struct dataplane_driver *d, const struct replaced *r);
 
 /* driver_served.c */
 void dataplane_driver_ask_served(struct driver *d, bool servers);

@@ -1,25 +1,29 @@
 /* Transactions and runtime updates: performs what their machines ask for. */
+#include <string.h>
+
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/driver_internal.h"
+#include "haproxy/dataplane/server_actions.h"
 #include "haproxy/dataplane/transaction_steps.h"
+#include "haproxy/local/config_edit.h"
 
 /* ---- transactions ---- */
 
 int dataplane_driver_add(struct driver *d, const struct change *list, size_t count, struct error *err)
 {
     struct dataplane_driver *own = dataplane_driver_of(d);
+    struct dataplane_servers *s = &own->servers;
     if (transaction_steps_add(list, count, &own->steps, &own->step_count, err) != 0)
         return -1;
-    dataplane_driver_servers_add(own, list, count);
+    for (size_t i = 0; i < count; i++) {
+        s->beyond = s->beyond || list[i].server == NULL;
+        s->any = s->any || list[i].kind == CHANGE_ADD_SERVER || list[i].kind == CHANGE_REMOVE_SERVER;
+        changes_add(&s->changes, &list[i]);
+    }
     return 0;
-}
-
-void dataplane_driver_forget_steps(struct dataplane_driver *d)
-{
-    transaction_steps_free(d->steps, d->step_count);
-    d->steps = NULL;
-    d->step_count = 0;
-    dataplane_driver_servers_clear(d);
 }
 
 static void dataplane_driver_written(struct dataplane_driver *d)
@@ -76,30 +80,117 @@ static void dataplane_driver_transact(struct dataplane_driver *d, struct transac
         dataplane_driver_written(d);
 }
 
-void dataplane_driver_transact_now(struct dataplane_driver *d, int64_t version, bool review)
+/* What was added, in one transaction. review: its commit is previewed. */
+static void driver_write_transact(struct dataplane_driver *d, int64_t version, bool review)
 {
     struct transaction_action begin = transaction_start(&d->transaction, version, d->steps, d->step_count);
     d->steps = NULL;
     d->step_count = 0;
-    dataplane_driver_servers_clear(d);
+    dataplane_driver_forget_steps(d);
     if (review)
         transaction_preview_first(&d->transaction);
     dataplane_driver_transact(d, begin);
 }
 
-void dataplane_driver_load(struct dataplane_driver *d, int64_t version, const char *why)
+/* ---- servers that come and go without a reload ---- */
+
+/*
+ * The whole file goes by one write that loads nothing, and the servers by the API's runtime endpoints (haproxy/dataplane/replacement). Which way
+ * a write goes:
+ *
+ *   servers come or go, all of their words can be said to HAProxy    so; a health check begins with the reload that follows
+ *   the API's write of the file would mean something else            the file from before goes back, and a transaction, previewed
+ *   a backend or its settings change, HAProxy may run another file   a transaction
+ */
+
+/* Comments that the API writes anew, and those of an earlier write. */
+static void driver_write_cut_head(const struct cfg_content *c, struct cfg_edits *ret)
 {
-    d->load_why = mem_strdup(why);
-    dataplane_driver_forget_steps(d);
-    dataplane_driver_transact(d, transaction_start(&d->transaction, version, NULL, 0));
+    const char *line = c->text;
+    for (unsigned number = 1; line != NULL && (*line == '#' || *line == '\n'); number++) {
+        if (str_has_prefix(line, "# _version=") || str_has_prefix(line, "# _md5hash=") || replacement_is_mark(line))
+            cfg_edits_add(ret, number, CFG_EDIT_REMOVE, NULL, 0);
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
 }
 
-void dataplane_driver_write(struct driver *d, int64_t version, bool review, bool reload)
+/* The file with the changes. -1: they take a transaction. */
+static int driver_write_prepare(struct dataplane_driver *d, const struct dataplane_answer *a)
 {
-    struct dataplane_driver *own = dataplane_driver_of(d);
-    if (reload || !dataplane_driver_servers_write(own, version, review))
-        dataplane_driver_transact_now(own, version, review);
+    struct dataplane_servers *s = &d->servers;
+    struct error err = {0};
+    cleanup(buf_wipe) struct buf text;
+    cleanup(buf_fini) struct buf actions = {0};
+    cleanup(server_adds_fini) struct server_adds adds = {0};
+    cleanup(mem_free_ptr) struct change *list = mem_array(s->changes.count, sizeof(list[0]));
+    buf_init_secret(&text, 0);
+    for (size_t i = 0; i < s->changes.count; i++)
+        list[i] = *s->changes.list[i];
+    s->before = cfg_content_new(dataplane_answer_take(a), a->body_len);
+    const struct cfg_file *f = cfg_content_file(s->before, &err);
+    if (f == NULL || local_config_edit(f, list, s->changes.count, &s->edits, &err) != 0)
+        return -1;
+    driver_write_cut_head(s->before, &s->edits);
+    cfg_file_print(f, &s->edits, NULL, &text);
+    s->text = cfg_content_take(&text);
+    const struct cfg_file *to = cfg_content_file(s->text, &err);
+    if (to == NULL || server_actions_print(&s->changes, &actions, &err) != 0)
+        return -1;
+    return server_adds_of(&s->changes, to, d->reader.haproxy, &adds, &err);
 }
+
+static void driver_write_on_replaced(struct dataplane_driver *d, const struct replaced *r)
+{
+    if (r->result == TRANSACTION_HARMFUL) {
+        driver_write_transact(d, r->version, d->servers.review);
+        return;
+    }
+    dataplane_driver_forget_steps(d);
+    if (r->result == TRANSACTION_COMMITTED && !r->runs && r->reload_id == NULL) {
+        d->load_why = mem_strdup(r->reload_why);
+        dataplane_driver_transact(d, transaction_start(&d->transaction, r->version, NULL, 0));
+        return;
+    }
+    const struct written w = {.result = r->result,
+                              .error = r->error,
+                              .version = r->version,
+                              .reload_id = r->reload_id,
+                              .reload_why = r->reload_why,
+                              .retry_after_ms = r->retry_after_ms,
+                              .commit_us = r->took_us};
+    d->base.events->written(d->base.arg, &w);
+}
+
+static void driver_write_on_file(void *arg, const struct dataplane_answer *a)
+{
+    struct dataplane_driver *d = arg;
+    struct dataplane_servers *s = &d->servers;
+    if (a->error != NULL || a->status != 200 || a->version != s->version || driver_write_prepare(d, a) != 0) {
+        driver_write_transact(d, s->version, s->review);
+        return;
+    }
+    const struct replacement_request request = {
+        .text = s->text, .before = s->before, .edits = &s->edits, .changes = &s->changes};
+    s->ended = driver_write_on_replaced;
+    dataplane_driver_replace(&d->base, s->version, &request);
+}
+
+void dataplane_driver_write(struct driver *base, int64_t version, bool review, bool reload)
+{
+    struct dataplane_driver *d = dataplane_driver_of(base);
+    struct dataplane_servers *s = &d->servers;
+    verification_age(&d->verification, clock_mono_ms());
+    if (reload || !base->adds || !s->any || s->beyond || !verification_usable(&d->verification, false)) {
+        driver_write_transact(d, version, review);
+        return;
+    }
+    s->version = version;
+    s->review = review;
+    dataplane_send(d->client, "GET", "/configuration/raw", NULL, driver_write_on_file, d);
+}
+
+/* ---- their end, and what earlier runs left ---- */
 
 void dataplane_driver_abort(struct driver *d)
 {

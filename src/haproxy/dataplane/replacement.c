@@ -72,11 +72,12 @@ static struct transaction_action replacement_delete(struct replacement *r, enum 
     return (struct transaction_action){.type = TRANSACTION_SEND, .method = "DELETE", .path = buf_str(&r->path)};
 }
 
-/* What was added for a file that was not written goes first. */
+/* What was added for a file that was not written, for certain, goes first. A conflict may be with itself: libcurl sends a request again that a
+ * connection lost which was kept. */
 static struct transaction_action replacement_done(struct replacement *r, enum transaction_result result)
 {
     r->result = result;
-    if (r->added > 0 && result != TRANSACTION_COMMITTED && result != TRANSACTION_UNKNOWN)
+    if (r->added > 0 && (result == TRANSACTION_REJECTED || result == TRANSACTION_HARMFUL))
         return replacement_delete(r, REPLACEMENT_UNDO, r->adds.list[--r->added].path);
     r->state = REPLACEMENT_DONE;
     replacement_mask(r, r->request.text);

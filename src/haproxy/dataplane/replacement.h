@@ -14,8 +14,8 @@
  * One that goes stops with the write, and is deleted behind it. What is left after a failure:
  *
  *   an add fails                   the file is written without runtime commands, and its reload makes all of it
- *   the write is refused           who was added is deleted
- *   the write has no answer        who was added is in maintenance, or the file has it: the next reading shows which
+ *   HAProxy refuses the file       who was added is deleted
+ *   no answer, or a conflict       who was added is in maintenance, or the file has it: the next reading shows which
  *   a server has a health check    it takes connections with the write; the reload that begins its check follows
  *   another state is read back     a reload
  *   a server that goes is in use   a reload: HAProxy deletes none that has connections

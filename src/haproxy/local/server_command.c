@@ -172,7 +172,7 @@ int server_commands_add(struct server_commands *c, struct local_lines *lines, co
     const struct cfg_file_section *s = lines != NULL ? lines->section : NULL;
     if (change->server == NULL)
         return error_set(err, ERROR_INVALID, "backend %s itself changes", backend);
-    if (!server_word_is_plain(backend) || !server_word_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
+    if (!cfg_fits_command(backend) || !cfg_fits_command(change->server->name) || strchr(backend, '/') != NULL ||
         strchr(change->server->name, '/') != NULL)
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
                          change->server->name);

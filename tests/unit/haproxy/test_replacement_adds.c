@@ -66,13 +66,14 @@ static const struct {
     {"", "500 201", "Aw", TRANSACTION_COMMITTED, false, "adding server be/n4: HTTP 500"},
     {"", "409 201", "Aw", TRANSACTION_COMMITTED, false, "adding server be/n4: HTTP 409"},
     {"", "lost 201", "Aw", TRANSACTION_COMMITTED, false, "adding server be/n4: lost"},
-    /* the write is refused: who was added is deleted, whatever is answered to that */
-    {"", "201 409 204", "AWd", TRANSACTION_CONFLICT, false, NULL},
+    /* HAProxy refuses the file: who was added is deleted, whatever is answered to that */
     {"", "201 400 204", "AWd", TRANSACTION_REJECTED, false, NULL},
-    {"", "201 503 500", "AWd", TRANSACTION_UNAVAILABLE, false, NULL},
+    {"", "201 400 500", "AWd", TRANSACTION_REJECTED, false, NULL},
     {"", "201 201 harm 201 204", "AWRd", TRANSACTION_HARMFUL, false, NULL},
-    /* the write has no answer: the next reading shows what became of it */
+    /* the write may have been carried out: the next reading shows what became of it */
     {"", "201 lost", "AW", TRANSACTION_UNKNOWN, false, NULL},
+    {"", "201 409", "AW", TRANSACTION_CONFLICT, false, NULL},
+    {"", "201 503", "AW", TRANSACTION_UNAVAILABLE, false, NULL},
     /* another state is read back */
     {"", "201 201 =maint", "AWB", TRANSACTION_COMMITTED, false, "server n4: HAProxy has it in maint"},
     {"", "201 201 404", "AWB", TRANSACTION_COMMITTED, false, "reading what HAProxy runs: HTTP 404"},
