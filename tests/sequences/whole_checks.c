@@ -344,10 +344,24 @@ static bool is_plain(const struct api *a)
         struct section *s = (struct section *)(uintptr_t)&a->on_disk.of[b];
         for (size_t i = 0; i < a->running.of[b].count; i++) {
             const struct running_server *is = &a->running.of[b].servers[i];
-            plain = plain && is->hand == 0 && section_find(s, is->name) != NULL;
+            bool in_use =
+                a->world->settings.adds != 0 && is->used_until_us > a->world->now_us; /* who goes takes a reload */
+            plain = plain && is->hand == 0 && !in_use && section_find(s, is->name) != NULL;
         }
     }
     return plain && a->world->settings.routes != 0;
+}
+
+/* No API begins its check. */
+static bool brings_a_check(const struct whole_text *from, const struct whole_text *to)
+{
+    for (size_t b = 0; b < BACKENDS; b++)
+        for (size_t i = 0; i < to->conf.of[b].count; i++) {
+            const struct server *line = &to->conf.of[b].servers[i];
+            if (line->check == ON && section_find((struct section *)(uintptr_t)&from->conf.of[b], line->name) == NULL)
+                return true;
+        }
+    return false;
 }
 
 void whole_check_change(struct world *w, const struct whole_text *to)
@@ -359,7 +373,9 @@ void whole_check_change(struct world *w, const struct whole_text *to)
     cleanup(mem_free_ptr) char *meant = whole_meaning(before, true), *means = whole_meaning(after, true);
     bool plain = is_plain(a) && rolled_back(&w->whole) == 0 && !was.bad && !was.unloadable && has_document(a) &&
                  w->settings.dry == 0;
-    bool same = strcmp(meant, means) == 0, reloads = whole_takes_reload(&was, to, w->settings.local != LOCAL_NONE);
+    bool same = strcmp(meant, means) == 0,
+         reloads = whole_takes_reload(&was, to, w->settings.local != LOCAL_NONE || w->settings.adds != 0) ||
+                   (w->settings.adds != 0 && brings_a_check(&was, to));
     unsigned writes = a->writes, loads = a->reload_number;
     w->whole.former = was;
     w->whole.document = *to;
