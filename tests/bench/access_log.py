@@ -7,7 +7,7 @@ import re
 
 # INFO ... "PUT /v3/... HTTP/1.1" 202 ...   and   PUT /v3/... -> 202 in 3 ms
 _REQUEST = re.compile(r"\b(GET|POST|PUT|DELETE|PATCH) (/v3/\S*) (?:HTTP/1\.[01]\\?\"|->) (\d{3})\b")
-TRANSACTION, FAST, RUNTIME = "transactions", "fast writes", "runtime calls"
+TRANSACTION, FAST, WHOLE, RUNTIME = "transactions", "fast writes", "writes of the file", "runtime calls"
 RELOADING, OTHER, REFUSED = "writes that reload", "other writes", "refused writes"
 
 
@@ -26,6 +26,8 @@ def kind_of(method: str, path: str, status: int) -> str | None:
         return RUNTIME
     if method == "PUT" and re.search(r"/backends/[^/]+/servers/[^/?]+\?", path):
         return FAST if status == 200 else RELOADING
+    if method == "POST" and "/configuration/raw?" in path and "skip_reload=true" in path:
+        return WHOLE
     return OTHER
 
 

@@ -164,4 +164,4 @@ def test_state_set_by_hand_is_left_alone_until_it_is_taken_back(world: World) ->
     compared(world)
     world.expect("node-a", "node-b", "node-c", "node-d")
     assert "by hand" not in world.daemon.get("/readyz")[1]
-    assert world.written() - before == world.structural()
+    world.await_structural(before)

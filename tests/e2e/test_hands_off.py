@@ -51,7 +51,7 @@ def test_paused_service_is_left_alone_until_it_goes_on(world: World) -> None:
     world.expect("node-b", "node-c")
     world.in_step()
     assert daemon.metrics().value("paused") == 0
-    assert world.written() - written == world.structural(fast=1)
+    world.await_structural(written, fast=1)
     assert world.parked() == {"node-a"}
 
 

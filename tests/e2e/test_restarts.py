@@ -31,7 +31,7 @@ def test_api_server_restarts(running: World) -> None:
     running.put_slice("node-a", "node-c")
     running.expect("node-a", "node-c", timeout=60)
     running.in_step(60)
-    assert running.written() - before == running.structural(fast=1)
+    running.await_structural(before, fast=1)
 
 
 def test_etcd_restarts(running: World) -> None:

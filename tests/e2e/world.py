@@ -411,9 +411,15 @@ class World:
         return written(self.dataplane)
 
     def structural(self, changes: int = 1, fast: int = 0) -> Written:
-        """What so many changes that add or remove servers are, besides fast ones: a Data Plane API needs a transaction for each; beside
-        its HAProxy the daemon sends commands, and they are fast."""
+        """What so many changes that add or remove servers are, besides fast ones: a Data Plane API needs a transaction for each, though from
+        3.2 on the file is written before; beside its HAProxy the daemon sends commands, and they are fast."""
         return Written(fast=changes + fast) if self.combination.is_local else Written(transactions=changes, fast=fast)
+
+    def await_structural(self, before: Written, changes: int = 1, fast: int = 0) -> None:
+        """So much was written since, and no more: a new server may serve before its transaction."""
+        want = self.structural(changes, fast)
+        wait_until(lambda: (self.written() - before).transactions >= want.transactions, 10, f"{want}: {self.written() - before}")
+        assert self.written() - before == want
 
     def await_reads(self, times: int = 3) -> None:
         """Until the daemon has read from HAProxy what it compares so often more, whatever came of it."""

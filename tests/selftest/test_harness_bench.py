@@ -27,6 +27,7 @@ level=info msg="\"PUT /v3/services/haproxy/configuration/backends/b/servers/a?ve
 level=info msg="\"PUT /v3/services/haproxy/configuration/backends/b/servers/a?version=3 HTTP/1.1\" 202 60"
 level=info msg="\"PUT /v3/services/haproxy/configuration/backends/b/servers/a?version=3 HTTP/1.1\" 409 60"
 level=info msg="\"PUT /v3/services/haproxy/runtime/backends/b/servers/a HTTP/1.1\" 200 103"
+level=info msg="\"POST /v3/services/haproxy/configuration/raw?version=3&skip_reload=true HTTP/1.1\" 201 103"
 '''
 
 
@@ -38,7 +39,7 @@ def as_double(log: str) -> str:
 @pytest.mark.parametrize("log", [REAL_LOG, as_double(REAL_LOG)], ids=["real", "double"])
 def test_writes_are_counted_by_kind(log: str) -> None:
     assert access_log.count(log) == {access_log.TRANSACTION: 1, access_log.FAST: 1, access_log.RELOADING: 1, access_log.RUNTIME: 1,
-                                     access_log.REFUSED: 1}
+                                     access_log.REFUSED: 1, access_log.WHOLE: 1}
 
 
 @pytest.mark.parametrize(("operational", "administrative", "state"), [
