@@ -9,7 +9,7 @@
 #include "haproxy/cfg/content.h"
 #include "haproxy/drift.h"
 #include "haproxy/guard.h"
-#include "haproxy/local/config_edit.h"
+#include "haproxy/cfg/backend_edit.h"
 #include "haproxy/change.h"
 #include "servers/change/diff.h"
 
@@ -243,7 +243,7 @@ static bool haproxy_adds_these(const struct inspect_target *t, const struct insp
     const struct cfg_file *f = t->file != NULL ? cfg_content_file(t->file, &err) : NULL;
     buf_init_secret(&text, 0);
     if (h->driver->ops->foresee == NULL || f == NULL || count == 0 ||
-        local_config_edit(f, list, count, &edits, &err) != 0)
+        cfg_backend_edit(f, list, count, &edits, &err) != 0)
         return false;
     cfg_file_print(f, &edits, NULL, &text);
     cfg_file_parse(&to, buf_str(&text), text.len);
@@ -356,7 +356,7 @@ static bool check_rejects(struct plan_check *c, const struct change *list, size_
     buf_init_secret(&text, 0);
     free(c->rejected);
     c->rejected = NULL;
-    if (count == 0 || f == NULL || local_config_edit(f, list, count, &edits, &err) != 0)
+    if (count == 0 || f == NULL || cfg_backend_edit(f, list, count, &edits, &err) != 0)
         return false;
     cfg_file_print(f, &edits, NULL, &text);
     cleanup(cfg_content_unref_ptr) struct cfg_content *content = cfg_content_take(&text);

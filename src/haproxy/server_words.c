@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/words.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 
 void server_words_fini(struct server_words *w)
 {
@@ -88,7 +88,7 @@ static void server_words_add_checks(struct server_words *w)
 static int server_words_take(struct server_words *w, const struct cfg_line *l, size_t first, struct error *err)
 {
     for (size_t i = first; i < l->count;) {
-        const struct local_word word = local_config_word(l, i);
+        const struct cfg_lines_word word = cfg_lines_keyword(l, i);
         const char *argument = word.last > word.at ? cfg_word(l, word.last) : NULL;
         if (!word.known)
             return error_set(err, ERROR_INVALID, "what \"%.64s\" takes is not known", word.name);
@@ -128,7 +128,7 @@ static int server_words_inherit(struct server_words *w, const struct cfg_file_se
     return status;
 }
 
-int server_words_of(const struct local_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
+int server_words_of(const struct cfg_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
                     struct server_words *ret, struct error *err)
 {
     size_t before = 0;

@@ -12,7 +12,7 @@
 
 struct cfg_file_line;
 struct cfg_line;
-struct local_lines;
+struct cfg_lines;
 
 struct server_words {
     struct server_word {
@@ -28,5 +28,5 @@ bool server_words_have(const struct server_words *w, const char *keyword);
 /* Fills ret, which is zeroed, with those of a server line of these lines, which is split into `words`. Without what is of the file alone
  * ("disabled", "resolvers"), and with what HAProxy derives from a line ("check-ssl" of "ssl") written out. ERROR_INVALID: what a word
  * takes is not known, or it fits into no command. */
-int server_words_of(const struct local_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
+int server_words_of(const struct cfg_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
                     struct server_words *ret, struct error *err) must_check;

@@ -3,6 +3,7 @@
 from .mutant import Mutant, room
 
 ACTIONS = "haproxy/dataplane/server_actions.c"
+ADDS = "haproxy/dataplane/server_adds.c"
 BACK = "haproxy/dataplane/read_back.c"
 REPLACEMENT = "haproxy/dataplane/replacement.c"
 READER = "haproxy/dataplane/reader.c"
@@ -27,18 +28,29 @@ room("beside a write: servers", ("test_server_actions",), (
     Mutant("checks are set, too", CHANGE, "if (c->fields & ~can)", "if (false)"),
 ))
 room("beside a write: the write", ("test_replacement",), (
-    Mutant("nothing is read back", REPLACEMENT, "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL) {", "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL && false) {"),
-    Mutant("whatever runs is what was sent", REPLACEMENT, "r->runs = r->back.why.kind == ERROR_NONE;", "r->runs = true;"),
+    Mutant("nothing is read back", REPLACEMENT, "if (r->tries && r->why == NULL && r->reload_id == NULL) {", "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL && false) {"),
+    Mutant("whatever runs is what was sent", REPLACEMENT, "    if (r->back.why.kind == ERROR_NONE)\n        return replacement_delete_next(r);", "    if (true)\n        return replacement_delete_next(r);"),
     Mutant("after an action that failed nothing is read", REPLACEMENT, "    if (replacement_is_written(r, a))\n        return replacement_look(r, a);\n", ""),
     Mutant("any 500 comes after the write", REPLACEMENT, "a->version == r->version + 1;", "true;"),
     Mutant("a 500 without actions comes after the write", REPLACEMENT, "r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL", "r->state == REPLACEMENT_WRITE && a->error == NULL"),
     Mutant("another writer's file is ours", REPLACEMENT, "if (transaction_is_success(a) && a->version == r->version)", "if (transaction_is_success(a))"),
-    Mutant("what goes back runs though HAProxy was sent otherwise", REPLACEMENT, "(r->reload_id != NULL || r->actions.len > 0 ||", "(r->reload_id != NULL ||"),
-    Mutant("what was sent stands nowhere", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "false)"),
-    Mutant("a comment of any length", REPLACEMENT, "r->actions.len > 0 && r->actions.len <= TOLD_MAX_BYTES)", "r->actions.len > 0)"),
+    Mutant("what goes back runs though HAProxy was sent otherwise", REPLACEMENT, "(r->reload_id != NULL || r->tries ||", "(r->reload_id != NULL ||"),
+    Mutant("what was sent stands nowhere", REPLACEMENT, "r->actions.len > 0 &&\n        r->actions.len <= TOLD_MAX_BYTES)", "false)"),
+    Mutant("a comment of any length", REPLACEMENT, "r->actions.len > 0 &&\n        r->actions.len <= TOLD_MAX_BYTES)", "r->actions.len > 0)"),
     Mutant("an address is there at once", BACK, "if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)", "if (false)"),
     Mutant("an address is awaited for ever", BACK, "if (problem != NULL && comes && r->reads++ < DRIFT_READS_AGAIN)", "if (problem != NULL && comes)"),
     Mutant("an address that never comes is good", BACK, "        (void)error_set(&r->why, ERROR_INVALID, \"%s\", problem);\n", ""),
+))
+room("beside a write: servers that come and go", ("test_replacement_adds", "test_server_adds"), (
+    Mutant("a health check begins by itself", ADDS, 'if (a->unchecked == NULL && (server_words_have(&words, "check")', 'if (false && (server_words_have(&words, "check")'),
+    Mutant("an API before 3.2 passes on all words", ADDS, "return adds_is_from(api, FIRST_API) && ", "return "),
+    Mutant("a word that cannot be said is left out", ADDS, "    if (k == NULL || !adds_has_field(k->key))\n        return error_set(", "    if (k == NULL || !adds_has_field(k->key))\n        return 0 * error_set("),
+    Mutant("what was added for a refused file stays", REPLACEMENT, "(result == TRANSACTION_REJECTED || result == TRANSACTION_HARMFUL)", "false"),
+    Mutant("a conflict is another writer's", REPLACEMENT, "(result == TRANSACTION_REJECTED || result == TRANSACTION_HARMFUL)", "(result != TRANSACTION_COMMITTED && result != TRANSACTION_UNKNOWN)"),
+    Mutant("who goes is not deleted", REPLACEMENT, "    if (r->at == all->count) {", "    if (true) {"),
+    Mutant("who is in use is gone", REPLACEMENT, "(a->status == 204 || a->status == 404)", "true"),
+    Mutant("an add that failed is one", REPLACEMENT, "    if (a->error == NULL && a->status == 201) {", "    if (true) {"),
+    Mutant("commands go though an add failed", REPLACEMENT, "    replacement_takes_reload(r, why.message);\n    buf_clear(&r->actions);\n    return replacement_post", "    replacement_takes_reload(r, why.message);\n    return replacement_post"),
 ))
 room("beside a write: the start", ("test_instance_replace",), (
     Mutant("what was sent runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),

@@ -239,7 +239,7 @@ room("configuration, the write", ("test_replacement", "test_validation_text"), (
     Mutant("it goes back at the old version", REPLACEMENT, "    r->version = a->version;\n    if (a->reload_id != NULL) {", "    if (a->reload_id != NULL) {"),
     Mutant("what was harmed stays", REPLACEMENT, "return replacement_post(r, REPLACEMENT_RESTORE, replacement_as_sent(r->request.before, &r->own[1]));", "return replacement_done(r, TRANSACTION_HARMFUL);"),
     Mutant("a write says nothing of its load", REPLACEMENT, "    return r->state == REPLACEMENT_WRITE ||", "    return"),
-    Mutant("what goes back is loaded, as it runs", REPLACEMENT, "(r->reload_id != NULL || r->actions.len > 0 ||\n", "(true ||\n"),
+    Mutant("what goes back is loaded, as it runs", REPLACEMENT, "(r->reload_id != NULL || r->tries ||\n", "(true ||\n"),
     Mutant("what goes back has no names", REPLACEMENT, "    *own = cfg_content_take(&text);\n    return *own;", "    *own = cfg_content_take(&text);\n    return c;"),
     Mutant("what goes back is not judged", REPLACEMENT, "    if (back)\n        return replacement_not_back", "    if (false)\n        return replacement_not_back"),
     Mutant("a write says the wrong version", REPLACEMENT, "REPLACEMENT_UNLOADED, r->version + 1);", "REPLACEMENT_UNLOADED, r->version);"),

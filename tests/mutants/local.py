@@ -59,14 +59,14 @@ room("local, settings", ("test_settings_local",), (
     Mutant("a name alone is a file to check", "settings/services.c", "        return check_absolute_path(name, note);", "        return 0;"),
     Mutant("an API without credentials is warned of where there is none", "settings/secrets/credentials.c", "if (!variables && c->local.file == NULL && c->config_target", "if (!variables && c->config_target"),
 ))
-READ_CFG = "haproxy/local/config.c"
-EDIT = "haproxy/local/config_edit.c"
-LINE = "haproxy/local/config_edit.c"
+READ_CFG = "haproxy/cfg/backend.c"
+EDIT = "haproxy/cfg/backend_edit.c"
+LINE = "haproxy/cfg/backend_edit.c"
 WRITE = "haproxy/local/driver_write.c"
 UPDATE = "haproxy/local/driver_update.c"
 RUN = "haproxy/local/driver_commands.c"
 
-room("local, lines", ("test_local_config", "test_local_config_edit"), (
+room("local, lines", ("test_cfg_backend", "test_cfg_backend_edit"), (
     Mutant("what a conditional decides is read", READ_CFG, "if (line->conditional)", "if (false)"),
     Mutant("a conditional behind the backend is within it", READ_CFG, "line = s->line; line < s->lines + s->line_count; line++", "line = s->line; line <= s->lines + s->line_count; line++"),
     Mutant("a conditional never ends", "haproxy/cfg/file.c", 'str_eq(cfg_word(&words, 0), ".endif") ? -1 : 0', "0"),
@@ -92,7 +92,7 @@ room("local, lines", ("test_local_config", "test_local_config_edit"), (
     Mutant("a word that is there stands twice", LINE, "if (on != NULL && !there)", "if (on != NULL)"),
     Mutant("the first weight counts", LINE, "else if (is && !only_adds && w.last > w.at && ", "else if (!there && str_eq(w.name, keyword) && w.last > w.at && "),
     Mutant("any server of that name is meant", READ_CFG, "return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);", "return n != 0 ? n : (x->line->number < y->line->number) - (x->line->number > y->line->number);"),
-    Mutant("a new line has nothing of its siblings", EDIT, "if (!str_empty(s->rest))", "if (false)"),
+    Mutant("a new line has nothing of its siblings", EDIT, "if (!str_empty(s->rest) && siblings_print(s->rest, out, err) != 0)", "if (false)"),
     Mutant("a new line looks like none", EDIT, "s != NULL ? edit_indent(s, b->last, &indent) : strlen(indent);", "s != NULL ? edit_indent(s, s->line, &indent) : strlen(indent);"),
     Mutant("a name with a blank is two words", EDIT, 'if (word[strcspn(word, " \\t\\"\'\\\\#$")] == \'\\0\') {', "if (true) {"),
     Mutant("parameters of the check from before stay", EDIT, "for (size_t i = 1; i < e.words.count; i++)\n        e.gone[i] = true;", "for (size_t i = 1; i < e.words.count && i < 2; i++)\n        e.gone[i] = true;"),
@@ -101,6 +101,7 @@ room("local, lines", ("test_local_config", "test_local_config_edit"), (
     Mutant("a default-server behind servers is in front of them", EDIT, "        if (edit_begins_with(&s->lines[i], \"server\"))\n            break;\n", ""),
 ))
 COMMAND = "haproxy/local/server_command.c"
+WORDS = "haproxy/server_words.c"
 
 room("local, commands", ("test_server_command",), (
     Mutant("who comes has no share of a hash", COMMAND, "strverscmp(haproxy, \"3.0\") < 0 && lines->hashed)", "false)"),
@@ -110,18 +111,18 @@ room("local, commands", ("test_server_command",), (
     Mutant("a default-server behind the line reaches it", COMMAND, "before < lines->default_count && lines->defaults[before]->number < line->number", "before < lines->default_count"),
     Mutant("a line that begins as the one before has its words", COMMAND, "strlen(said->tail) == len &&", "strlen(said->tail) >= len &&"),
     Mutant("a default-server line between two servers is for both", COMMAND, "said->tail != NULL && said->default_count == before && ", "said->tail != NULL && "),
-    Mutant("defaults of defaults are none", COMMAND, "int status = command_words_inherit(w, s->defaults, err);", "int status = 0;"),
-    Mutant("what is said again stands twice", COMMAND, "    command_words_drop(w, keyword);\n    if (off)", "    if (off)"),
-    Mutant("what is taken back stays", COMMAND, "        command_words_drop(w, keyword + strlen(\"no-\"));", "        ;"),
-    Mutant("what is of the file goes with it", COMMAND, "if (command_is_of_file(keyword) || ", "if ("),
-    Mutant("a check is not begun", COMMAND, ".check = command_words_have(&all, \"check\"),", ".check = false,"),
-    Mutant("an agent is not begun", COMMAND, ".agent = command_words_have(&all, \"agent-check\")}", ".agent = false}"),
-    Mutant("a check speaks otherwise than the traffic", COMMAND, "    command_words_add_checks(&all);\n", ""),
-    Mutant("a check elsewhere speaks as the traffic", COMMAND, "|| command_words_have(w, \"port\") || command_words_have(w, \"addr\"))", "|| false)"),
-    Mutant("plain checks are not", COMMAND, "        w->plain_checks = off;", "        w->plain_checks = false;"),
+    Mutant("defaults of defaults are none", WORDS, "int status = server_words_inherit(w, s->defaults, err);", "int status = 0;"),
+    Mutant("what is said again stands twice", WORDS, "    server_words_drop(w, keyword);\n    if (off)", "    if (off)"),
+    Mutant("what is taken back stays", WORDS, "        server_words_drop(w, keyword + strlen(\"no-\"));", "        ;"),
+    Mutant("what is of the file goes with it", WORDS, "if (word_is_of_file(keyword) || ", "if ("),
+    Mutant("a check is not begun", COMMAND, ".check = server_words_have(&all, \"check\"),", ".check = false,"),
+    Mutant("an agent is not begun", COMMAND, ".agent = server_words_have(&all, \"agent-check\")}", ".agent = false}"),
+    Mutant("a check speaks otherwise than the traffic", WORDS, "    server_words_add_checks(ret);\n", ""),
+    Mutant("a check elsewhere speaks as the traffic", WORDS, "|| server_words_have(w, \"port\") || server_words_have(w, \"addr\"))", "|| false)"),
+    Mutant("plain checks are not", WORDS, "        w->plain_checks = off;", "        w->plain_checks = false;"),
     Mutant("who is in maintenance is enabled", COMMAND, "    if (!s->maintenance)\n        command_put", "    if (true)\n        command_put"),
-    Mutant("a keyword that nobody knows is a command's", COMMAND, "        if (!word.known)\n            return", "        if (false)\n            return"),
-    Mutant("a second command may hide in a word", COMMAND, "strchr(\";\\\\\\\"'<#\", *c) != NULL", "false"),
+    Mutant("a keyword that nobody knows is a command's", WORDS, "        if (!word.known)\n            return", "        if (false)\n            return"),
+    Mutant("a second command may hide in a word", "haproxy/cfg/words.c", "strchr(\";\\\\\\\"'<#\", *c) != NULL", "false"),
     Mutant("a live server is deleted", COMMAND, '    command_put(c, mem_printf("set server %.*s state maint", (int)len, place));\n', ""),
     Mutant("defaults are in no other file", COMMAND, "return s == backend || *s->from != '\\0';", "return false;"),
     Mutant("a name of another file's defaults is none", COMMAND, "return s == backend || *s->from != '\\0';", "return s == backend;"),

@@ -8,7 +8,7 @@
 #include "haproxy/dataplane/driver_internal.h"
 #include "haproxy/dataplane/server_actions.h"
 #include "haproxy/dataplane/transaction_steps.h"
-#include "haproxy/local/config_edit.h"
+#include "haproxy/cfg/backend_edit.h"
 
 /* ---- transactions ---- */
 
@@ -129,7 +129,7 @@ static int driver_write_prepare(struct dataplane_driver *d, const struct datapla
         list[i] = *s->changes.list[i];
     s->before = cfg_content_new(dataplane_answer_take(a), a->body_len);
     const struct cfg_file *f = cfg_content_file(s->before, &err);
-    if (f == NULL || local_config_edit(f, list, s->changes.count, &s->edits, &err) != 0)
+    if (f == NULL || cfg_backend_edit(f, list, s->changes.count, &s->edits, &err) != 0)
         return -1;
     driver_write_cut_head(s->before, &s->edits);
     cfg_file_print(f, &s->edits, NULL, &text);

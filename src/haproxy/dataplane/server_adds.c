@@ -9,7 +9,7 @@
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/keywords.h"
 #include "haproxy/change.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 #include "haproxy/server_words.h"
 #include "json/write.h"
 
@@ -163,7 +163,7 @@ static int adds_body(const struct backend_server *s, const struct server_words *
     return 0;
 }
 
-static int adds_one(struct server_adds *a, struct local_lines *lines, const struct change *c, const char *haproxy,
+static int adds_one(struct server_adds *a, struct cfg_lines *lines, const struct change *c, const char *haproxy,
                     struct error *err)
 {
     const struct backend_server *s = c->server;
@@ -171,7 +171,7 @@ static int adds_one(struct server_adds *a, struct local_lines *lines, const stru
     cleanup(server_words_fini) struct server_words words = {0};
     cleanup(buf_fini) struct buf body = {0};
     cfg_line_init(&split);
-    const struct cfg_file_line *line = local_lines_server(lines, s->name);
+    const struct cfg_file_line *line = cfg_lines_server(lines, s->name);
     if (line == NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg has no such server");
     if (str_ip_family(s->address) == 0 || s->port == 0)
@@ -197,12 +197,12 @@ static int adds_one(struct server_adds *a, struct local_lines *lines, const stru
 int server_adds_of(const struct changes *changes, const struct cfg_file *to, const char *haproxy,
                    struct server_adds *ret, struct error *err)
 {
-    cleanup(local_lines_fini) struct local_lines lines = {0};
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
     for (size_t i = 0; i < changes->count; i++) {
         const struct change *c = changes->list[i];
         if (c->kind != CHANGE_ADD_SERVER)
             continue;
-        local_lines_find(&lines, to, c->backend->name);
+        cfg_lines_find(&lines, to, c->backend->name);
         if (adds_one(ret, &lines, c, haproxy, err) != 0)
             return error_prefix(err, "server %s/%s", c->backend->name, c->server->name);
     }

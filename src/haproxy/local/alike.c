@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "haproxy/cfg/words.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 
 /* What HAProxy's names are made of; a name among others ends at any other byte. */
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-"
@@ -28,7 +28,7 @@ static bool alike_is_server(const struct cfg_line *l)
     cleanup(backend_server_fini) struct backend_server s = {0};
     if (l->broken || l->count < 3 || !str_eq(cfg_word(l, 0), "server") || !l->words[1].plain || !l->words[2].plain)
         return false;
-    local_config_split_address(cfg_word(l, 2), &s.address, &s.port);
+    cfg_split_address(cfg_word(l, 2), &s.address, &s.port);
     return alike_is_name(cfg_word(l, 1)) && s.port != 0 && str_ip_family(s.address) != 0;
 }
 
@@ -70,14 +70,14 @@ static bool alike_has_sibling(struct alike *a, const struct cfg_file_line *line,
 
 static bool alike_all_have_siblings(struct alike *a, const struct cfg_file *from, const struct cfg_file *to)
 {
-    cleanup(local_lines_fini) struct local_lines lines = {0};
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
     for (size_t i = 0; i < a->changes->count; i++) {
         const struct change *c = a->changes->list[i];
         if (c->kind != CHANGE_ADD_SERVER)
             continue;
-        local_lines_find(&lines, to, c->backend->name);
+        cfg_lines_find(&lines, to, c->backend->name);
         const struct cfg_file_section *was = cfg_file_backend(from, c->backend->name);
-        const struct cfg_file_line *line = local_lines_server(&lines, c->server->name);
+        const struct cfg_file_line *line = cfg_lines_server(&lines, c->server->name);
         /* By their names: two of one name follow each other. */
         bool twice = i > 0 && str_eq(a->changes->list[i - 1]->server->name, c->server->name) &&
                      str_eq(a->changes->list[i - 1]->backend->name, c->backend->name);

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 #include "haproxy/local/driver_internal.h"
 
 /* HAProxy takes no longer line than tune.bufsize, 16 KiB unless the configuration makes it smaller. */
@@ -67,10 +67,10 @@ static bool commands_has_line(const struct cfg_file *f, const char *place)
     const char *slash = strchr(place, '/');
     cleanup(mem_free_ptr) char *backend = mem_strndup(place, (size_t)(slash - place));
     cleanup(mem_free_ptr) char *server = mem_strndup(slash + 1, strcspn(slash + 1, " "));
-    cleanup(local_lines_fini) struct local_lines lines = {0};
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
     if (f != NULL)
-        local_lines_find(&lines, f, backend);
-    return local_lines_server(&lines, server) != NULL;
+        cfg_lines_find(&lines, f, backend);
+    return cfg_lines_server(&lines, server) != NULL;
 }
 
 static void leaving_next(struct local_driver *d)

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/shared_text.h"
 #include "haproxy/local/cli_stat.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 #include "haproxy/local/driver_internal.h"
 
 #define TURN_AGAIN_MS 20
@@ -71,7 +71,7 @@ static void driver_read_take_file(struct local_driver *d, const struct local_ans
         struct error *unreadable = &to->found[i].unreadable;
         if (f == NULL)
             *unreadable = broken;
-        else if (local_config_read(f, b, unreadable) != 0)
+        else if (cfg_backend_read(f, b, unreadable) != 0)
             (void)error_prefix(unreadable, "reading backend %s", b->name);
     }
 }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/drift.h"
-#include "haproxy/local/config_edit.h"
+#include "haproxy/cfg/backend_edit.h"
 #include "haproxy/local/driver_internal.h"
 
 static void driver_update_on_written(void *arg, const struct local_answer *a);
@@ -31,7 +31,7 @@ int local_driver_update(struct driver *base, int64_t version, const struct updat
     unsigned fields = r->fields & ~(r->keep_maintenance ? (unsigned)SERVER_MAINTENANCE : 0);
     const struct change change = {.kind = CHANGE_SET_SERVER, .backend = &backend, .server = &as, .fields = fields};
     if (f == NULL || server_commands_add(&u->run.commands, NULL, d->reading.haproxy, false, &change, err) != 0 ||
-        local_config_edit(f, &change, 1, &edits, err) != 0) {
+        cfg_backend_edit(f, &change, 1, &edits, err) != 0) {
         driver_update_forget(u);
         return -1;
     }

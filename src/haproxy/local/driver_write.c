@@ -8,8 +8,8 @@
 #include "haproxy/cfg/mask.h"
 #include "haproxy/drift.h"
 #include "haproxy/local/alike.h"
-#include "haproxy/local/config.h"
-#include "haproxy/local/config_edit.h"
+#include "haproxy/cfg/backend.h"
+#include "haproxy/cfg/backend_edit.h"
 #include "haproxy/local/driver_internal.h"
 
 /* How long a write may go on at the end of the daemon. */
@@ -41,7 +41,7 @@ int local_driver_add(struct driver *base, const struct change *list, size_t coun
         return -1;
     /* All of them, or none. */
     struct cfg_edits edits = {0};
-    if (local_config_edit(f, list, count, &edits, err) != 0) {
+    if (cfg_backend_edit(f, list, count, &edits, err) != 0) {
         cfg_edits_fini(&edits);
         return -1;
     }
@@ -202,11 +202,11 @@ static int driver_write_commands_in(const struct local_driver *d, const struct c
                                     const struct changes *changes, struct server_commands *early,
                                     struct server_commands *late, struct error *err)
 {
-    cleanup(local_lines_fini) struct local_lines lines = {0};
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
     int status = 0;
     for (size_t i = 0; i < changes->count && status == 0; i++) {
         const struct change *c = changes->list[i];
-        local_lines_find(&lines, to, c->backend->name);
+        cfg_lines_find(&lines, to, c->backend->name);
         status = server_commands_add(c->kind == CHANGE_ADD_SERVER ? early : late, &lines, d->reading.haproxy, elsewhere,
                                      c, err);
     }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 #include "haproxy/server_words.h"
 
 #define COMMAND_BYTES 128 /* of most commands */
@@ -75,11 +75,11 @@ static void command_put_plain(struct server_commands *c, const char *verb, const
 }
 
 /* Into lines->said. */
-static int command_say_words(struct local_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
+static int command_say_words(struct cfg_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
                              struct error *err)
 {
     cleanup(server_words_fini) struct server_words all = {0};
-    struct local_said *said = &lines->said;
+    struct cfg_lines_said *said = &lines->said;
     const char *tail = words->count > 3 ? words->words[3].raw : "";
     size_t len = words->count > 3 ? (size_t)(line->text + line->len - tail) : 0, before = 0;
     while (before < lines->default_count && lines->defaults[before]->number < line->number)
@@ -97,21 +97,21 @@ static int command_say_words(struct local_lines *lines, const struct cfg_file_li
     }
     free(said->tail);
     free(said->text);
-    *said = (struct local_said){.tail = mem_strndup(tail, len),
-                                .default_count = before,
-                                .text = buf_take(&text),
-                                .check = server_words_have(&all, "check"),
-                                .agent = server_words_have(&all, "agent-check")};
+    *said = (struct cfg_lines_said){.tail = mem_strndup(tail, len),
+                                    .default_count = before,
+                                    .text = buf_take(&text),
+                                    .check = server_words_have(&all, "check"),
+                                    .agent = server_words_have(&all, "agent-check")};
     return 0;
 }
 
-static int command_add_server(struct server_commands *c, struct local_lines *lines, const struct change *change,
+static int command_add_server(struct server_commands *c, struct cfg_lines *lines, const struct change *change,
                               struct error *err)
 {
     const struct backend_server *s = change->server;
     cleanup(cfg_line_fini) struct cfg_line words;
     cfg_line_init(&words);
-    const struct cfg_file_line *line = lines != NULL ? local_lines_server(lines, s->name) : NULL;
+    const struct cfg_file_line *line = lines != NULL ? cfg_lines_server(lines, s->name) : NULL;
     if (line == NULL || lines->section == NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s", s->name);
     cfg_line_split(&words, line->text, line->len);
@@ -165,7 +165,7 @@ void server_commands_add_ready(struct server_commands *c, const struct server_co
     }
 }
 
-int server_commands_add(struct server_commands *c, struct local_lines *lines, const char *haproxy, bool elsewhere,
+int server_commands_add(struct server_commands *c, struct cfg_lines *lines, const char *haproxy, bool elsewhere,
                         const struct change *change, struct error *err)
 {
     const char *backend = change->backend->name;

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "haproxy/change.h"
 
-struct local_lines;
+struct cfg_lines;
 
 struct server_command {
     char *text;
@@ -35,6 +35,6 @@ void server_commands_add_ready(struct server_commands *c, const struct server_co
 /* Appends those of this change. lines: of its backend, in the file with it; NULL, for CHANGE_SET_SERVER: none are needed.
  * haproxy: its version. elsewhere: HAProxy reads other files in front of it, whose defaults are not known. ERROR_INVALID: it
  * takes a reload, and why. */
-int server_commands_add(struct server_commands *c, struct local_lines *lines, const char *haproxy, bool elsewhere,
+int server_commands_add(struct server_commands *c, struct cfg_lines *lines, const char *haproxy, bool elsewhere,
                         const struct change *change, struct error *err) must_check;
 void server_commands_order(struct server_commands *c); /* once all are there: those that come first */

@@ -1,6 +1,6 @@
 /* src/haproxy/local/server_command: what a reload would do to a server, as commands. */
 #include "haproxy/cfg/file.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 #include "haproxy/local/server_command.h"
 
 #include "../test.h"
@@ -65,8 +65,8 @@ static void check_change(const char *text, bool files_before, const struct chang
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(server_commands_fini) struct server_commands c = {0};
     cfg_file_parse(&f, text, strlen(text));
-    cleanup(local_lines_fini) struct local_lines lines = {0};
-    local_lines_find(&lines, &f, "be");
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
+    cfg_lines_find(&lines, &f, "be");
     int rc = server_commands_add(&c, &lines, "2.6.12", files_before, change, &flaw);
     server_commands_order(&c);
     if (why != NULL) {
@@ -136,8 +136,8 @@ TEST_EACH(a_server_whose_defaults_are_known, array_len(known))
     cleanup(server_commands_fini) struct server_commands c = {0};
     cfg_file_parse(&before, known[_i].before, strlen(known[_i].before));
     cfg_file_parse_behind(&f, known[_i].text, strlen(known[_i].text), &before);
-    cleanup(local_lines_fini) struct local_lines lines = {0};
-    local_lines_find(&lines, &f, "be");
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
+    cfg_lines_find(&lines, &f, "be");
     ck_assert_msg(server_commands_add(&c, &lines, "3.0.1", false, &change, &flaw) == 0, "%s", flaw.message);
     cleanup(mem_free_ptr) char *is = all_of(&c);
     cleanup(mem_free_ptr) char *says = mem_printf("%senable server be/n1\n", known[_i].says);
@@ -156,9 +156,9 @@ TEST(each_server_has_its_own_words)
     const struct backend b = {.name = (char *)"be"};
     cleanup(cfg_file_fini) struct cfg_file f = {0};
     cleanup(server_commands_fini) struct server_commands c = {0};
-    cleanup(local_lines_fini) struct local_lines lines = {0};
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
     cfg_file_parse(&f, text, sizeof(text) - 1);
-    local_lines_find(&lines, &f, "be");
+    cfg_lines_find(&lines, &f, "be");
     for (size_t i = 0; i < array_len(names); i++) {
         const struct backend_server s = {
             .name = (char *)(uintptr_t)names[i], .address = (char *)"10.0.0.1", .port = 80, .maintenance = true};

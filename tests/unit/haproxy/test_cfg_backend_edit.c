@@ -1,7 +1,7 @@
 /* src/haproxy/local/config_edit: changes of a backend in haproxy.cfg itself; every other byte stays. */
 #include "haproxy/cfg/file.h"
-#include "haproxy/local/config.h"
-#include "haproxy/local/config_edit.h"
+#include "haproxy/cfg/backend.h"
+#include "haproxy/cfg/backend_edit.h"
 
 #include "../test.h"
 
@@ -10,7 +10,7 @@ static struct backend backend_of(const struct cfg_file *f)
     struct backend b;
     backend_init(&b);
     b.name = mem_strdup("be");
-    ck_assert_msg(local_config_read(f, &b, &flaw) == 0, "%s", flaw.message);
+    ck_assert_msg(cfg_backend_read(f, &b, &flaw) == 0, "%s", flaw.message);
     return b;
 }
 
@@ -21,7 +21,7 @@ static char *edited(const char *text, const struct change *changes, size_t count
     cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
     struct buf out = {0};
     cfg_file_parse(&f, text, strlen(text));
-    ck_assert_msg(local_config_edit(&f, changes, count, &edits, &flaw) == 0, "%s", flaw.message);
+    ck_assert_msg(cfg_backend_edit(&f, changes, count, &edits, &flaw) == 0, "%s", flaw.message);
     cfg_file_print(&f, &edits, NULL, &out);
     return buf_take(&out);
 }
@@ -216,7 +216,7 @@ TEST(what_is_not_there_is_an_error)
         cleanup(cfg_file_fini) struct cfg_file f = {0};
         cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
         cfg_file_parse(&f, texts[i], strlen(texts[i]));
-        ck_assert_int_eq(local_config_edit(&f, &bad[i], 1, &edits, &flaw), -1);
+        ck_assert_int_eq(cfg_backend_edit(&f, &bad[i], 1, &edits, &flaw), -1);
         ck_assert_int_eq(flaw.kind, ERROR_INVALID);
     }
 }

@@ -1,4 +1,4 @@
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +15,20 @@
 
 #define TEXT_SHOWN 203
 
-const char *const local_config_checks[] = {"httpchk",     "tcp-check",   "ssl-hello-chk", "smtpchk",    "ldap-check",
-                                           "mysql-check", "pgsql-check", "redis-check",   "spop-check", NULL};
+const char *const cfg_check_options[] = {"httpchk",     "tcp-check",   "ssl-hello-chk", "smtpchk",    "ldap-check",
+                                         "mysql-check", "pgsql-check", "redis-check",   "spop-check", NULL};
 
 /* ---- words ---- */
 
-struct local_word local_config_word(const struct cfg_line *l, size_t at)
+struct cfg_lines_word cfg_lines_keyword(const struct cfg_line *l, size_t at)
 {
     const char *name = cfg_word(l, at);
     const struct cfg_keyword *k = cfg_keyword_find(name);
     bool argument = k != NULL && cfg_keyword_takes_argument(k) && at + 1 < l->count;
-    return (struct local_word){.name = name, .at = at, .last = at + argument, .known = k != NULL};
+    return (struct cfg_lines_word){.name = name, .at = at, .last = at + argument, .known = k != NULL};
 }
 
-void local_config_split_address(const char *text, const char **ret_address, uint16_t *ret_port)
+void cfg_split_address(const char *text, const char **ret_address, uint16_t *ret_port)
 {
     const char *close = text[0] == '[' ? strchr(text, ']') : NULL;
     const char *colon = close != NULL ? (close[1] == ':' ? close + 1 : NULL) : strrchr(text, ':');
@@ -84,13 +84,13 @@ static const char *const config_switches[] = {"check",   "no-check",      "backu
                                               "enabled", "send-proxy-v2", "port",   "weight",    "no-send-proxy-v2"};
 
 /* One of ours behind a keyword that is not known may be that one's argument. */
-static bool config_is_ambiguous(const struct cfg_line *l, const struct local_word *word)
+static bool config_is_ambiguous(const struct cfg_line *l, const struct cfg_lines_word *word)
 {
     return !word->known && cfg_is_among(cfg_word(l, word->last + 1), config_switches, array_len(config_switches));
 }
 
 /* The last one counts, as HAProxy has it. */
-static int config_take_keyword(const struct config_walk *w, const struct local_word *word, struct backend_server *s)
+static int config_take_keyword(const struct config_walk *w, const struct cfg_lines_word *word, struct backend_server *s)
 {
     const char *argument = word->last > word->at ? cfg_word(&w->words, word->last) : "";
     uint64_t n;
@@ -126,10 +126,10 @@ static int config_take_server(struct config_walk *w)
     b->servers = mem_one_more(b->servers, b->server_count, sizeof(b->servers[0]));
     struct backend_server *s = &b->servers[b->server_count++];
     *s = (struct backend_server){.name = shared_text(l->words[1].text), .weight = -1};
-    local_config_split_address(l->words[2].text, &s->address, &s->port);
+    cfg_split_address(l->words[2].text, &s->address, &s->port);
     s->rest = siblings_rest_of_line(l);
     for (size_t i = 3; i < l->count;) {
-        const struct local_word word = local_config_word(l, i);
+        const struct cfg_lines_word word = cfg_lines_keyword(l, i);
         if (config_is_ambiguous(l, &word)) {
             config_add_unsupported(w, mem_printf("whether \"%.64s\" takes the word behind it is not known", word.name));
             return 0;
@@ -163,7 +163,7 @@ static int config_take_template(struct config_walk *w)
 static int config_take_default(struct config_walk *w)
 {
     for (size_t i = 1; i < w->words.count;) {
-        const struct local_word word = local_config_word(&w->words, i);
+        const struct cfg_lines_word word = cfg_lines_keyword(&w->words, i);
         if (str_eq(word.name, "send-proxy-v2") || str_eq(word.name, "no-send-proxy-v2"))
             w->b->default_send_proxy_v2 = str_eq(word.name, "send-proxy-v2");
         i = word.last + 1;
@@ -175,8 +175,8 @@ static int config_take_option(struct config_walk *w)
 {
     bool off = str_eq(cfg_word(&w->words, 0), "no");
     const char *option = cfg_word(&w->words, off ? 2 : 1);
-    for (size_t i = 0; local_config_checks[i] != NULL; i++) {
-        if (!str_eq(option, local_config_checks[i]) || (off && !str_eq(option, w->b->adv_check)))
+    for (size_t i = 0; cfg_check_options[i] != NULL; i++) {
+        if (!str_eq(option, cfg_check_options[i]) || (off && !str_eq(option, w->b->adv_check)))
             continue;
         config_replace(&w->b->adv_check, off ? "" : option);
         w->b->httpchk_params = !off && str_eq(option, "httpchk") && w->words.count > 2;
@@ -229,12 +229,12 @@ static int config_check_conditionals(const struct cfg_file_section *s, const cha
 
 static int order_of_named(const void *a, const void *b)
 {
-    const struct local_named *x = a, *y = b;
+    const struct cfg_lines_server_line *x = a, *y = b;
     int n = strcmp(x->name, y->name);
     return n != 0 ? n : (x->line->number > y->line->number) - (x->line->number < y->line->number);
 }
 
-void local_lines_fini(struct local_lines *l)
+void cfg_lines_fini(struct cfg_lines *l)
 {
     for (size_t i = 0; i < l->count; i++)
         free(l->servers[i].name);
@@ -242,16 +242,16 @@ void local_lines_fini(struct local_lines *l)
     free(l->defaults);
     free(l->said.tail);
     free(l->said.text);
-    *l = (struct local_lines){0};
+    *l = (struct cfg_lines){0};
 }
 
-void local_lines_find(struct local_lines *l, const struct cfg_file *f, const char *backend)
+void cfg_lines_find(struct cfg_lines *l, const struct cfg_file *f, const char *backend)
 {
     cleanup(cfg_line_fini) struct cfg_line words;
     cfg_line_init(&words);
     if (str_eq(l->backend, backend))
         return;
-    local_lines_fini(l);
+    cfg_lines_fini(l);
     l->backend = backend;
     l->section = cfg_file_backend(f, backend);
     if (l->section == NULL)
@@ -266,7 +266,7 @@ void local_lines_find(struct local_lines *l, const struct cfg_file *f, const cha
             l->defaults[l->default_count++] = line;
         if (!str_eq(cfg_word(&words, 0), "server"))
             continue;
-        l->servers[l->count++] = (struct local_named){mem_strdup(cfg_word(&words, 1)), line};
+        l->servers[l->count++] = (struct cfg_lines_server_line){mem_strdup(cfg_word(&words, 1)), line};
         l->last = line;
     }
     if (l->count > 1)
@@ -275,10 +275,10 @@ void local_lines_find(struct local_lines *l, const struct cfg_file *f, const cha
 
 static int compare_named(const void *name, const void *named)
 {
-    return strcmp(name, ((const struct local_named *)named)->name);
+    return strcmp(name, ((const struct cfg_lines_server_line *)named)->name);
 }
 
-const struct cfg_file_line *local_lines_server(const struct local_lines *l, const char *name)
+const struct cfg_file_line *cfg_lines_server(const struct cfg_lines *l, const char *name)
 {
     size_t at = sorted_place(name, l->servers, l->count, sizeof(l->servers[0]), compare_named);
     return at < l->count && str_eq(l->servers[at].name, name) ? l->servers[at].line : NULL;
@@ -314,7 +314,7 @@ static int config_inherit(const struct cfg_file *f, const struct cfg_file_sectio
     return 0;
 }
 
-int local_config_read(const struct cfg_file *f, struct backend *ret, struct error *err)
+int cfg_backend_read(const struct cfg_file *f, struct backend *ret, struct error *err)
 {
     const struct cfg_file_section *s = cfg_file_backend(f, ret->name);
     struct config_walk w = {.b = ret, .err = err};

@@ -1,6 +1,6 @@
 /* src/haproxy/local/config: a backend as haproxy.cfg itself has it. */
 #include "haproxy/cfg/file.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 
 #include "../test.h"
 
@@ -17,7 +17,7 @@ static struct read_file read_text(const char *text)
     backend_init(&r.b);
     r.b.name = mem_strdup("be");
     cfg_file_parse(&r.f, text, strlen(text));
-    r.rc = local_config_read(&r.f, &r.b, &r.err);
+    r.rc = cfg_backend_read(&r.f, &r.b, &r.err);
     return r;
 }
 

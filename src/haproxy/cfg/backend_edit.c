@@ -1,11 +1,11 @@
-#include "haproxy/local/config_edit.h"
+#include "haproxy/cfg/backend_edit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/local/config.h"
+#include "haproxy/cfg/backend.h"
 #include "haproxy/siblings.h"
 
 #define DEFAULT_INDENT "    "
@@ -72,15 +72,15 @@ static void local_line_done(struct local_line *e, struct cfg_edits *ret)
 
 /* ---- keywords of a line, from word `first` on ---- */
 
-static void line_drop(struct local_line *e, const struct local_word *w)
+static void line_drop(struct local_line *e, const struct cfg_lines_word *w)
 {
     for (size_t i = w->at; i <= w->last; i++)
         e->gone[i] = true;
 }
 
-static struct local_word line_word(struct local_line *e, size_t at)
+static struct cfg_lines_word line_word(struct local_line *e, size_t at)
 {
-    const struct local_word w = local_config_word(&e->words, at);
+    const struct cfg_lines_word w = cfg_lines_keyword(&e->words, at);
     if (!w.known && (e->unknown == 0 || at < e->unknown))
         e->unknown = at;
     return w;
@@ -91,7 +91,7 @@ static void local_line_set(struct local_line *e, size_t first, const char *on, c
 {
     bool there = false;
     for (size_t i = first; i < e->words.count;) {
-        const struct local_word w = line_word(e, i);
+        const struct cfg_lines_word w = line_word(e, i);
         if (off != NULL && str_eq(w.name, off))
             line_drop(e, &w);
         there = there || (on != NULL && str_eq(w.name, on));
@@ -107,7 +107,7 @@ static void local_line_value(struct local_line *e, size_t first, const char *key
 {
     bool there = false;
     for (size_t i = first; i < e->words.count && !(there && only_adds);) {
-        const struct local_word w = line_word(e, i);
+        const struct cfg_lines_word w = line_word(e, i);
         bool is = str_eq(w.name, keyword);
         if (is && value == NULL)
             line_drop(e, &w);
@@ -240,7 +240,7 @@ static unsigned edit_last_number(const struct cfg_file *f)
 }
 
 /* Behind the servers of its backend; of one that is made, at the end. */
-static int edit_add_server(const struct cfg_file *f, const struct local_lines *b, const struct backend_server *server,
+static int edit_add_server(const struct cfg_file *f, const struct cfg_lines *b, const struct backend_server *server,
                            struct cfg_edits *ret, struct error *err)
 {
     cleanup(buf_fini) struct buf text = {0};
@@ -311,7 +311,7 @@ static void edit_check(const struct cfg_file_section *s, const struct backend *b
         return;
     cleanup(mem_free_ptr) char *option =
         mem_printf("%s%s", want, asks && str_eq(want, "httpchk") ? " GET /healthz" : "");
-    edit_say(s, "option", local_config_checks, option, ret);
+    edit_say(s, "option", cfg_check_options, option, ret);
 }
 
 /* In front of all servers: on a default-server that stands there, or on one of its own. */
@@ -359,10 +359,10 @@ static void edit_make_backend(const struct cfg_file *f, const struct change *c, 
 
 /* ---- all of them ---- */
 
-static int edit_one(const struct cfg_file *f, struct local_lines *b, const struct change *c, struct cfg_edits *ret,
+static int edit_one(const struct cfg_file *f, struct cfg_lines *b, const struct change *c, struct cfg_edits *ret,
                     struct error *err)
 {
-    local_lines_find(b, f, c->backend->name);
+    cfg_lines_find(b, f, c->backend->name);
     switch (c->kind) {
     case CHANGE_MAKE_BACKEND:
         edit_make_backend(f, c, ret);
@@ -383,7 +383,7 @@ static int edit_one(const struct cfg_file *f, struct local_lines *b, const struc
     case CHANGE_REMOVE_SERVER:
         break;
     }
-    const struct cfg_file_line *line = local_lines_server(b, c->server->name);
+    const struct cfg_file_line *line = cfg_lines_server(b, c->server->name);
     if (line == NULL)
         return error_set(err, ERROR_INVALID, "haproxy.cfg has no server %s in backend %s", c->server->name,
                          c->backend->name);
@@ -394,10 +394,10 @@ static int edit_one(const struct cfg_file *f, struct local_lines *b, const struc
     return 0;
 }
 
-int local_config_edit(const struct cfg_file *f, const struct change *changes, size_t count, struct cfg_edits *ret,
-                      struct error *err)
+int cfg_backend_edit(const struct cfg_file *f, const struct change *changes, size_t count, struct cfg_edits *ret,
+                     struct error *err)
 {
-    cleanup(local_lines_fini) struct local_lines b = {0};
+    cleanup(cfg_lines_fini) struct cfg_lines b = {0};
     for (size_t i = 0; i < count; i++)
         if (edit_one(f, &b, &changes[i], ret, err) != 0)
             return -1;
