@@ -411,7 +411,7 @@ struct configuration *config_engine_lead(struct config_engine *e)
 void config_engine_give(struct config_engine *e)
 {
     config_source_lead(e->source, true, e->events);
-    config_source_give(e->source);
+    config_source_begin(e->source);
     if (e->requests != NULL)
         file_source_poke(e->requests); /* what was asked for while no replica led */
 }

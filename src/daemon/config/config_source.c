@@ -46,6 +46,12 @@ void config_source_give(struct config_source *s)
         s->callbacks.failed(s->arg, &s->problem);
 }
 
+void config_source_begin(struct config_source *s)
+{
+    if (s->ops->behind == NULL || !s->ops->behind(s->source))
+        config_source_give(s);
+}
+
 /* The document is still the last good one: given again it would mean that the source has it again. */
 static void config_source_fail(void *arg, const struct error *err)
 {

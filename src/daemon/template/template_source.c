@@ -424,21 +424,23 @@ static void template_source_on_quarantine(void *arg)
     template_source_schedule(s);
 }
 
-static void template_source_on_owners(void *arg)
-{
-    struct template_source *s = arg;
-    free(s->owners);
-    free(s->next_owners);
-    s->owners = s->next_owners = NULL;
-    template_source_on_quarantine(s);
-}
-
 static void template_source_drop_render(struct template_source *s)
 {
     if (s->render != NULL)
         config_trace_render_dropped(s->options.trace);
     render_cancel(s->render);
     s->render = NULL;
+}
+
+/* What is being rendered has the owners from before, too. */
+static void template_source_on_owners(void *arg)
+{
+    struct template_source *s = arg;
+    template_source_drop_render(s);
+    free(s->owners);
+    free(s->next_owners);
+    s->owners = s->next_owners = NULL;
+    template_source_on_quarantine(s);
 }
 
 /* Another one is read. Of the one before at least the watches may be used. */
@@ -605,6 +607,16 @@ static void template_source_lead(void *source, bool leads, struct events *events
     set_source_tell_to(s->source, events);
 }
 
+/* Objects have changed since: what was made before, for an owner or an object that is gone perhaps, is no beginning for a leader. */
+static bool template_source_behind(void *source)
+{
+    struct template_source *s = source;
+    bool behind = !s->fails && (s->render != NULL || s->again || s->owed);
+    if (behind)
+        s->hash[0] = '\0';
+    return behind;
+}
+
 bool template_source_places(const struct template_source *s)
 {
     return s->places;
@@ -665,6 +677,7 @@ const struct source_ops template_source_ops = {.free = template_source_free,
                                                .stop = template_source_stop,
                                                .poke = template_source_poke,
                                                .lead = template_source_lead,
+                                               .behind = template_source_behind,
                                                .measure = template_source_measure,
                                                .ready = template_source_ready,
                                                .object = template_source_object,
