@@ -87,7 +87,7 @@ room("local, folders of files", ("test_settings_local",), (
     Mutant("a file of the source replaces haproxy.cfg", SETTINGS, "for (size_t i = 0; i <= l->check_files.count; i++) {", "for (size_t i = 1; i <= l->check_files.count; i++) {"),
     Mutant("a file of the source replaces one beside haproxy.cfg", SETTINGS, "for (size_t i = 0; i <= l->check_files.count; i++) {", "for (size_t i = 0; i <= 0; i++) {"),
 ))
-room("local, files that are told", ("test_local_store_run",), (
+room("local, files that are sent", ("test_local_store_run",), (
     Mutant("a map that is not shown runs", STORE, "        same = map_entries_same(&runs, &r->entries);", "        same = true;"),
     Mutant("any map is sent by single entries", STORE, "e->good != NULL && map_is_unordered(storage_machine_config(m), f->stored) &&", "e->good != NULL &&"),
     Mutant("no map is sent by single entries", STORE, "return e->good != NULL && map", "return false && map"),
