@@ -147,3 +147,62 @@ char *siblings_beyond(const char *all, const char *common)
 {
     return all == NULL || str_eq(all, common) ? NULL : siblings_of(all, common != NULL ? common : "", false);
 }
+
+/* ---- as words ---- */
+
+/* A value that needs quotes is left to the Data Plane API itself. */
+static bool siblings_print_field(const char *key, yyjson_val *val, struct buf *out)
+{
+    const struct cfg_keyword *k = cfg_keyword_of_field(key, yyjson_equals_str(val, "disabled"));
+    const char *text = yyjson_get_str(val);
+    yyjson_val *one;
+    size_t i, count;
+    if (k == NULL)
+        return false;
+    buf_printf(out, " %s", k->name);
+    switch (k->form) {
+    case RAWCFG_ON:
+        return str_eq(text, "enabled");
+    case RAWCFG_OFF:
+        return str_eq(text, "disabled");
+    case RAWCFG_TRUE:
+        return yyjson_is_true(val);
+    case RAWCFG_TEXT:
+        buf_printf(out, " %s", text != NULL ? text : "");
+        return text != NULL && cfg_fits_command(text);
+    case RAWCFG_NUMBER:
+    case RAWCFG_NUMBER_NOT_0:
+    case RAWCFG_TIME:
+        buf_printf(out, " %lld", (long long)yyjson_get_sint(val));
+        return yyjson_is_int(val);
+    case RAWCFG_LIST:
+        yyjson_arr_foreach (val, i, count, one) {
+            if (!yyjson_is_str(one) || !cfg_fits_command(yyjson_get_str(one)))
+                return false;
+            buf_printf(out, "%s%s", i == 0 ? " " : ",", yyjson_get_str(one));
+        }
+        return yyjson_arr_size(val) > 0;
+    case RAWCFG_TLV:
+    case RAWCFG_SOURCE:
+    case RAWCFG_CALL:
+        break;
+    }
+    return false;
+}
+
+int siblings_print(const char *rest, struct buf *out, struct error *err)
+{
+    if (!str_has_prefix(rest, "{")) {
+        buf_printf(out, " %s", rest);
+        return 0;
+    }
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(rest, strlen(rest), 0, "the server", err);
+    yyjson_val *key, *val;
+    size_t i, count;
+    if (doc == NULL)
+        return -1;
+    yyjson_obj_foreach (yyjson_doc_get_root(doc), i, count, key, val)
+        if (!siblings_print_field(yyjson_get_str(key), val, out))
+            return error_set(err, ERROR_INVALID, "how \"%.64s\" stands in a line is not known", yyjson_get_str(key));
+    return 0;
+}

@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <yyjson.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
+#include "base/error.h"
 #include "haproxy/cfg/words.h"
 
 /* Both are base/shared_text's; NULL: nothing. */
@@ -21,3 +23,6 @@ const char *siblings_common(const char *a, const char *b) must_check;
 
 /* The keywords that `all` has beyond `common`: "ssl, verify". Allocates; NULL: none. */
 char *siblings_beyond(const char *all, const char *common) must_check;
+
+/* Appends them as words of a line, each with a blank in front. ERROR_INVALID: one of an object cannot be written so. */
+int siblings_print(const char *rest, struct buf *out, struct error *err) must_check;

@@ -153,3 +153,11 @@ const struct cfg_keyword *cfg_keyword_find(const char *word)
 {
     return bsearch(word, keywords, sizeof(keywords) / sizeof(keywords[0]), sizeof(keywords[0]), keyword_order);
 }
+
+const struct cfg_keyword *cfg_keyword_of_field(const char *key, bool off)
+{
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+        if (strcmp(keywords[i].key, key) == 0 && (keywords[i].form == RAWCFG_OFF) == off)
+            return &keywords[i];
+    return NULL;
+}

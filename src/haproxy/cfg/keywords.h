@@ -1,6 +1,6 @@
 /*
  * The keywords of `server` and `default-server` lines that a Data Plane API v3 may know (3.0 to 3.4; HAProxy 2.4 to
- * 3.2 and a few of 3.3), with the name and form of the field that shows each. For haproxy/cfg/servers only.
+ * 3.2 and a few of 3.3), with the name and form of the field that shows each.
  */
 #pragma once
 
@@ -29,3 +29,5 @@ bool cfg_keyword_takes_argument(const struct cfg_keyword *k);
 
 /* NULL: not known. */
 const struct cfg_keyword *cfg_keyword_find(const char *word);
+/* The one whose field of that name shows what it says: RAWCFG_OFF for "disabled", any other form otherwise. NULL: not known. */
+const struct cfg_keyword *cfg_keyword_of_field(const char *key, bool off);

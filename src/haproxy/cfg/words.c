@@ -176,3 +176,11 @@ bool cfg_line_has_variable(const struct cfg_line *l)
             return true;
     return false;
 }
+
+bool cfg_fits_command(const char *word)
+{
+    for (const char *c = word; *c != '\0'; c++)
+        if ((unsigned char)*c <= ' ' || strchr(";\\\"'<#", *c) != NULL)
+            return false;
+    return *word != '\0';
+}

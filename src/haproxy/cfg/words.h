@@ -48,3 +48,6 @@ bool cfg_line_has_variable(const struct cfg_line *l);
 const char *cfg_word(const struct cfg_line *l, size_t i);
 
 bool cfg_is_among(const char *word, const char *const *words, size_t count);
+
+/* Whether it can stand in a command to HAProxy, which ends at a newline or a ';' and knows other quotes than the file: and it is not empty. */
+bool cfg_fits_command(const char *word);

@@ -7,8 +7,9 @@ from typing import Any
 from . import schema
 from .errors import ApiError
 from .runtime import Runtime, RuntimeRefused, info_json, missing, server_json, statistics_json
+from .servers import server_words
 from .service import Service
-from .web import Answer, Request
+from .web import Answer, Request, nothing
 
 
 def _runtime(service: Service, lie: float = 0.0) -> Runtime:
@@ -93,3 +94,38 @@ def replace(service: Service, request: Request) -> Answer:
 
 def _asked_for(model: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
     return {field: value for field, value in model.items() if field in shown and value is not None}
+
+
+# In the order in which the API goes through them; one before 3.2 passes on the first that is there, and no other one.
+ADDED = ("agent-check", "alpn", "backup", "ssl_cafile", "check", "health_check_address", "health_check_port", "check-send-proxy", "check-ssl",
+         "ssl_certificate", "maintenance", "downinter", "error_limit", "fall", "fastinter", "inter", "maxconn", "maxqueue", "minconn", "observe",
+         "on-error", "proto", "proxy-v2-options", "rise", "send-proxy", "send-proxy-v2", "slowstart", "sni", "ssl", "verify", "weight", "ws")
+
+
+def add(service: Service, request: Request) -> Answer:
+    """A server of the running HAProxy alone, in maintenance, whose health check does not begin."""
+    model = request.json()
+    if not model.get("name"):
+        raise ApiError(400, "the new server must have a name")
+    known = {field: model[field] for field in ADDED if model.get(field) not in (None, "")}
+    if service.play == "3.0":
+        known = dict(list(known.items())[:1])
+    words = server_words({**known, "name": model["name"], "address": model["address"], "port": model.get("port")}, service.play)
+    try:
+        _runtime(service).add_server(request.args[0], model["name"], words[2:])
+    except RuntimeRefused as e:
+        raise ApiError(409 if "lready exists" in str(e) else 404 if "No such backend" in str(e) else 500, str(e)) from e
+    return Answer(201, model)
+
+
+def delete(service: Service, request: Request) -> Answer:
+    """HAProxy deletes none that is in use; the API sets it into maintenance first."""
+    backend, name = request.args
+    row, runtime = _one(service, request, 404), _runtime(service)
+    try:
+        if server_json(row, service.play)["admin_state"] != "maint":
+            runtime.do(f"disable server {backend}/{name}")
+        runtime.delete_server(backend, name)
+    except RuntimeRefused as e:
+        raise ApiError(500, str(e)) from e
+    return nothing(204)

@@ -56,7 +56,9 @@ ROUTES: list[tuple[str, str, Handler]] = [
         ("GET", "/runtime/info", handlers_runtime.info),
         ("GET", "/stats/native", handlers_runtime.statistics),
         ("GET", "/runtime/backends/([^/]+)/servers", handlers_runtime.servers),
+        ("POST", "/runtime/backends/([^/]+)/servers", handlers_runtime.add),
         ("GET", "/runtime/backends/([^/]+)/servers/([^/]+)", handlers_runtime.server),
+        ("DELETE", "/runtime/backends/([^/]+)/servers/([^/]+)", handlers_runtime.delete),
         ("PUT", "/runtime/backends/([^/]+)/servers/([^/]+)", handlers_runtime.replace),
     ]),
 ]

@@ -84,6 +84,11 @@ class Runtime:
         if "New server registered" not in answer:
             raise RuntimeRefused(answer)
 
+    def delete_server(self, backend: str, server: str) -> None:
+        answer = self.ask(f"del server {backend}/{server}")
+        if "deleted" not in answer:
+            raise RuntimeRefused(answer)
+
     def set_certificate(self, path: str, pem: str, new: bool) -> None:
         """Blank lines would end it."""
         if new:

@@ -73,3 +73,26 @@ TEST_EACH(what_two_have_in_common, array_len(pairs))
     ck_assert_msg(str_eq(beyond, pairs[_i].beyond), "%s, %s: beyond %s", pairs[_i].a, pairs[_i].b, beyond);
     shared_text_free(common);
 }
+
+static const struct {
+    const char *rest, *words; /* NULL: refused */
+} printed[] = {
+    {"ssl verify none fall 3", " ssl verify none fall 3"},
+    {"{\"ssl\":\"enabled\",\"verify\":\"none\",\"fall\":3,\"inter\":5000}", " ssl verify none fall 3 inter 5000"},
+    {"{\"tls_tickets\":\"disabled\",\"allow_0rtt\":true}", " no-tls-tickets allow-0rtt"},
+    {"{\"proxy-v2-options\":[\"ssl\",\"crc32c\"]}", " proxy-v2-options ssl,crc32c"},
+    {"{\"sni\":\"str(a b)\"}", NULL},
+    {"{\"source\":\"10.0.0.1\"}", NULL},
+    {"{\"check-send-proxy\":\"perhaps\"}", NULL},
+    {"{\"what\":\"enabled\"}", NULL},
+};
+
+TEST_EACH(what_they_have_as_words_of_a_line, array_len(printed))
+{
+    cleanup(buf_fini) struct buf out = {0};
+    struct error err = {0};
+    int status = siblings_print(printed[_i].rest, &out, &err);
+    ck_assert_int_eq(status, printed[_i].words != NULL ? 0 : -1);
+    if (status == 0)
+        ck_assert_str_eq(buf_str(&out), printed[_i].words);
+}
