@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/local/config.h"
+#include "haproxy/siblings.h"
 
 #define DEFAULT_INDENT "    "
 #define INIT_ADDRESS "last,libc,none"
@@ -182,7 +183,8 @@ static void edit_add_word(struct buf *out, const char *word)
     buf_add(out, "\"");
 }
 
-static void edit_new_server(const struct backend_server *s, const char *indent, size_t indent_len, struct buf *out)
+static int edit_new_server(const struct backend_server *s, const char *indent, size_t indent_len, struct buf *out,
+                           struct error *err)
 {
     cleanup(mem_free_ptr) char *place = edit_place(s);
     buf_addn(out, indent, indent_len);
@@ -194,8 +196,8 @@ static void edit_new_server(const struct backend_server *s, const char *indent, 
         buf_add(out, " check");
     if (s->check_port != 0)
         buf_printf(out, " port %u", s->check_port);
-    if (!str_empty(s->rest))
-        buf_printf(out, " %s", s->rest);
+    if (!str_empty(s->rest) && siblings_print(s->rest, out, err) != 0)
+        return error_prefix(err, "server %s", s->name);
     buf_printf(out, " weight %d", s->weight >= 0 ? s->weight : SERVER_WEIGHT_DEFAULT);
     if (s->no_backup)
         buf_add(out, " no-backup");
@@ -207,6 +209,7 @@ static void edit_new_server(const struct backend_server *s, const char *indent, 
         buf_add(out, " send-proxy-v2");
     if (edit_wants_init(s))
         buf_add(out, " init-addr " INIT_ADDRESS);
+    return 0;
 }
 
 /* ---- where new lines stand ---- */
@@ -237,16 +240,18 @@ static unsigned edit_last_number(const struct cfg_file *f)
 }
 
 /* Behind the servers of its backend; of one that is made, at the end. */
-static void edit_add_server(const struct cfg_file *f, const struct local_lines *b, const struct backend_server *server,
-                            struct cfg_edits *ret)
+static int edit_add_server(const struct cfg_file *f, const struct local_lines *b, const struct backend_server *server,
+                           struct cfg_edits *ret, struct error *err)
 {
     cleanup(buf_fini) struct buf text = {0};
     const struct cfg_file_section *s = b->section;
     const struct cfg_file_line *last = s != NULL && b->last == NULL ? cfg_file_last_own_line(s) : b->last;
     const char *indent = DEFAULT_INDENT;
     size_t indent_len = s != NULL ? edit_indent(s, b->last, &indent) : strlen(indent);
-    edit_new_server(server, indent, indent_len, &text);
+    if (edit_new_server(server, indent, indent_len, &text, err) != 0)
+        return -1;
     cfg_edits_add(ret, s != NULL ? last->number : edit_last_number(f), CFG_EDIT_INSERT, buf_str(&text), text.len);
+    return 0;
 }
 
 /* ---- the backend ---- */
@@ -373,8 +378,7 @@ static int edit_one(const struct cfg_file *f, struct local_lines *b, const struc
             edit_proxy_default(s, ret);
         return 0;
     case CHANGE_ADD_SERVER:
-        edit_add_server(f, b, c->server, ret);
-        return 0;
+        return edit_add_server(f, b, c->server, ret, err);
     case CHANGE_SET_SERVER:
     case CHANGE_REMOVE_SERVER:
         break;

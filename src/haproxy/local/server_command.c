@@ -130,15 +130,6 @@ static void command_words_add_checks(struct command_words *w)
             command_words_add(w, as[i].check, NULL);
 }
 
-/* A command ends at a newline or a ';', and knows other quotes than the file: such a word takes a reload. */
-static bool command_is_plain(const char *word)
-{
-    for (const char *c = word; *c != '\0'; c++)
-        if ((unsigned char)*c <= ' ' || strchr(";\\\"'<#", *c) != NULL)
-            return false;
-    return *word != '\0';
-}
-
 static int command_words_take(struct command_words *w, const struct cfg_line *l, size_t first, struct error *err)
 {
     for (size_t i = first; i < l->count;) {
@@ -146,7 +137,7 @@ static int command_words_take(struct command_words *w, const struct cfg_line *l,
         const char *argument = word.last > word.at ? cfg_word(l, word.last) : NULL;
         if (!word.known)
             return error_set(err, ERROR_INVALID, "what \"%.64s\" takes is not known", word.name);
-        if (!l->words[word.last].plain || !command_is_plain(argument != NULL ? argument : word.name))
+        if (!l->words[word.last].plain || !cfg_fits_command(argument != NULL ? argument : word.name))
             return error_set(err, ERROR_INVALID, "the value of \"%.64s\" fits into no command", word.name);
         command_words_add(w, word.name, argument);
         i = word.last + 1;
@@ -312,7 +303,7 @@ int server_commands_add(struct server_commands *c, struct local_lines *lines, co
     const struct cfg_file_section *s = lines != NULL ? lines->section : NULL;
     if (change->server == NULL)
         return error_set(err, ERROR_INVALID, "backend %s itself changes", backend);
-    if (!command_is_plain(backend) || !command_is_plain(change->server->name) || strchr(backend, '/') != NULL ||
+    if (!cfg_fits_command(backend) || !cfg_fits_command(change->server->name) || strchr(backend, '/') != NULL ||
         strchr(change->server->name, '/') != NULL)
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
                          change->server->name);
