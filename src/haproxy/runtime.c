@@ -32,7 +32,7 @@ void runtime_fini(struct runtime *r)
 void runtime_unreadable(struct runtime *r, const char *why)
 {
     runtime_fini(r);
-    *r = (struct runtime){.why = mem_strdup(why)};
+    r->why = mem_strdup(why);
 }
 
 static int runtime_name_order(const void *a, const void *b)

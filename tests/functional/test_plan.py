@@ -179,6 +179,18 @@ def test_the_daemon_does_what_was_printed(different: Rig) -> None:
 # --- kept for now
 
 
+def test_a_new_server_has_what_its_siblings_have(tmp_path: pathlib.Path) -> None:
+    """Also in the file that HAProxy validates for `plan`: the API shows their options as JSON, and the file has words."""
+    with Rig(tmp_path, TEMPLATE.replace(" check ", " check fall 9 inter 3s ")) as rig:
+        rig.pods(1, 2)
+        done = look(rig, "plan")
+        assert done.status == 2 and not done.said("rejected") and done.said("n2"), done.out
+        rig.start()
+        rig.wait_servers(1, 2)
+        rig.wait_in_sync()
+        assert all("fall 9" in line and "inter 3s" in line for name, line in rig.lines().items() if name != "sorry"), rig.lines()
+
+
 def test_reload_that_failed(rig: Rig) -> None:
     rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] no room for the new worker"})
     answer = rig.dataplane.commit(rig.dataplane.begin())

@@ -48,7 +48,7 @@ void config_source_give(struct config_source *s)
 
 void config_source_begin(struct config_source *s)
 {
-    if (s->ops->behind == NULL || !s->ops->behind(s->source))
+    if (s->ops->defer == NULL || !s->ops->defer(s->source))
         config_source_give(s);
 }
 

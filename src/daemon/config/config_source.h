@@ -22,8 +22,8 @@ struct source_ops {
     void (*poke)(void *source); /* SIGHUP: asks again now */
     /* leads: this replica does; what is said of objects becomes Events then. events NULL: none are written. */
     void (*lead)(void *source, bool leads, struct events *events);
-    /* A newer document is being made: it is given once it is, even if it is the same. NULL: never. */
-    bool (*behind)(void *source);
+    /* Where a newer document is being made: has that given once it is, even if it is the same, and true. NULL: never. */
+    bool (*defer)(void *source);
     void (*measure)(const void *source); /* for a scrape */
     bool (*ready)(const void *source, struct checks *checks);
     /* The Secret or ConfigMap that it is read from. NULL: it is not known, or there is none. Borrowed until the loop goes on. */
@@ -59,8 +59,8 @@ void config_source_stop(struct config_source *s);
 void config_source_poke(struct config_source *s);
 void config_source_give(struct config_source *s); /* calls back with what it has now */
 void config_source_lead(struct config_source *s, bool leads, struct events *events);
-void config_source_begin(
-    struct config_source *s); /* as config_source_give, for a new leader: not with what is being made anew just now */
+/* For a new leader: as config_source_give, but not with what is being made anew just now. */
+void config_source_begin(struct config_source *s);
 /* Its document has places of servers, which depend on what was given before. */
 bool config_source_places(const struct config_source *s);
 /* That is what HAProxies have in their files, rather than what it gave itself: calls back with a document made by it. Takes the text. */

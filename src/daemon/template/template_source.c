@@ -608,7 +608,7 @@ static void template_source_lead(void *source, bool leads, struct events *events
 }
 
 /* Objects have changed since: what was made before, for an owner or an object that is gone perhaps, is no beginning for a leader. */
-static bool template_source_behind(void *source)
+static bool template_source_defer(void *source)
 {
     struct template_source *s = source;
     bool behind = !s->fails && (s->render != NULL || s->again || s->owed);
@@ -677,7 +677,7 @@ const struct source_ops template_source_ops = {.free = template_source_free,
                                                .stop = template_source_stop,
                                                .poke = template_source_poke,
                                                .lead = template_source_lead,
-                                               .behind = template_source_behind,
+                                               .defer = template_source_defer,
                                                .measure = template_source_measure,
                                                .ready = template_source_ready,
                                                .object = template_source_object,
