@@ -68,7 +68,7 @@ class ConfigurationStory(Show):
         stage.edit(TYPING_ERROR, "")  # what has run before
         stage.daemon.wait_ready()
         self.show_plan(stage.server_lines("node-3"))
-        self.edit("one server goes", "applied", 0 if stage.is_local else 1, stage.server_lines("node-3"), "")
+        self.edit("one server goes", "applied", 0, stage.server_lines("node-3"), "")
         self.await_nodes(set(FIRST) - {"node-3"})
         screen.heading("6. What ran when")
         screen.quote(stage.ask_daemon("config", "history"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +19,13 @@ REMOVE = {"method": "DELETE", "path": r"/servers/.*transaction_id="}
 COMMIT = {"method": "PUT", "path": r"/transactions/[^?]+$"}
 CHANGE = {"method": "PUT", "path": r"/servers/.*transaction_id="}
 STEPS = {"begin": BEGIN, "add": ADD, "change": CHANGE, "commit": COMMIT}
+
+
+@pytest.fixture
+def rig(tmp_path: pathlib.Path) -> Iterator[Rig]:
+    """With an API that adds no server to a running HAProxy: each new one takes a transaction."""
+    with Rig(tmp_path, play="3.0") as made:
+        yield made
 
 
 def answer(step: dict[str, str], status: int, message: str = "made up", **more: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tests.harness.kube import path_of
 from tests.harness.process import wait_until
 
 from .rig import NAMESPACE, SERVICE, SEVERAL, Rig
-from .test_endings import ADD, answer
+from .test_endings import answer
 from .test_leader import HOSTS, Replicas
 
 WARNINGS = {"RemovalDelayed", "ApplyFailed", "ReloadFailed"}
@@ -94,7 +94,7 @@ def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
     rig.pods(1, 2)
     rig.wait_in_sync()
 
-    rig.dataplane.fault({**answer(ADD, 422, "the address is wrong"), "times": 1})
+    rig.dataplane.fault(answer({"method": "POST", "path": "skip_reload=true"}, 422, "the address is wrong", headers={"Configuration-Version": "1"}))
     rig.pods(1, 2, 3)
     events.wait("ApplyFailed", "rejected the change; haproxy.cfg is unchanged: .*the address is wrong")
     rig.pods(1, 2)

@@ -73,9 +73,11 @@ def test_json_says_the_same(with_lines: Make) -> None:
     assert (other["verdict"], other["removed"]) == ("unknown", 0)
 
 
-def test_what_haproxy_rejects_stays_and_is_said(with_lines: Make) -> None:
-    rig = with_lines()
-    rig.dataplane.fault({**answer(COMMIT, 400, "validation error: made up"), "times": 0})
+@pytest.mark.parametrize("play", ["3.0", "3.4"])
+def test_what_haproxy_rejects_stays_and_is_said(with_lines: Make, play: str) -> None:
+    rig = with_lines(play=play)
+    step = COMMIT if play == "3.0" else {"method": "POST", "path": "skip_reload=true"}
+    rig.dataplane.fault({**answer(step, 400, "validation error: made up", headers={"Configuration-Version": "1"}), "times": 0})
     before = set(rig.all_lines())
     status, said = release(rig, "--yes")
     assert status == 1 and "failed" in said and "validation error: made up" in said, said
@@ -83,7 +85,7 @@ def test_what_haproxy_rejects_stays_and_is_said(with_lines: Make) -> None:
 
 
 def test_a_reload_that_fails_is_no_release(with_lines: Make) -> None:
-    rig = with_lines()
+    rig = with_lines(play="3.0")
     rig.dataplane.fault({"action": "fail-reload", "message": "[ALERT] cannot bind socket (Address already in use)"})
     status, said = release(rig, "--yes")
     assert status == 1 and "HAProxy could not load it" in said and "cannot bind socket" in said, said

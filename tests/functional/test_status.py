@@ -201,6 +201,7 @@ def test_holding_draining_paused_and_by_hand(rig: Rig) -> None:
     rig.wait_in_sync()
     rig.pods(1, 2, 3)
     rig.wait_servers(1, 2, 3)
+    rig.wait_in_sync()
     rig.kube.put(objects.slice_("web-1", SERVICE, [objects.endpoint("10.244.1.7", "n1", objects.TERMINATING),
                                                    objects.endpoint("10.244.2.7", "n2"), objects.endpoint("10.244.3.7", "n3")],
                                 namespace=NAMESPACE))
