@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
 from typing import Any
 
 import pytest
 
-from tests.harness.daemon import clean_env
 from tests.harness.process import wait_until
 
-from .rig import TEMPLATE, Rig, program
+from .rig import TEMPLATE, Rig
 from .test_runtime_updates import Reloads, in_step, settled
 
 ADD = "runtime/backends/be/servers$"
@@ -93,18 +91,3 @@ def test_the_comment_of_a_write_is_that_of_the_last_one(rig: Rig) -> None:
         rig.wait_servers(*range(1, number + 1))
         settled(rig)
     assert rig.dataplane.file().count("# haproxy-k8s-sync: ") == 1 and rig.dataplane.file().count("# Dataplaneapi managed File") <= 1
-
-
-def test_a_new_server_has_what_its_siblings_have(tmp_path: pathlib.Path) -> None:
-    """Also by `plan`, which lets HAProxy validate that line, and before the file has it."""
-    with Rig(tmp_path, TEMPLATE.replace(" check ", " check fall 9 inter 3s ")) as rig:
-        in_step(rig, 1)
-        settled(rig)
-        rig.daemon.stop()
-        rig.pods(1, 2)
-        done = subprocess.run([program(), "plan"], env=clean_env(**rig.settings()), capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 2 and "rejected" not in done.stdout and "add" in done.stdout, done.stdout
-        rig.start()
-        rig.wait_servers(1, 2)
-        settled(rig)
-        assert all("fall 9" in line and "inter 3" in line for name, line in rig.lines().items() if name != "sorry"), rig.lines()

@@ -96,6 +96,7 @@ def test_in_step_and_every_name_is_documented(rig: Rig) -> None:
     rig.wait_in_sync()
     rig.pods(1, 2, 3)
     rig.wait_servers(1, 2, 3)
+    rig.wait_in_sync()
     rig.node(3, labels=EXCLUDED)
     s = wait_status(daemon, lambda s: s["state"] == "in_sync" and servers(s).get("n3") == "parked", "n3 to be parked")
     assert keys(s) <= documented(), keys(s) - documented()
