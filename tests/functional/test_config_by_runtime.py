@@ -127,6 +127,26 @@ def test_servers_come_and_go(site: Site) -> None:
     assert site.agrees() and site.without_reload() and "n2" not in site.rig.haproxy.servers("be")
 
 
+def test_more_servers_than_one_header_holds(site: Site) -> None:
+    """One write of the file for all of them, and each of them gets ready by its own request."""
+    old, names = site.text, [f"server-with-a-long-name-{i}" for i in range(120)]
+    writes = len([r for r in site.rig.dataplane.requests() if "skip_reload" in r["path"]])
+    site.change(("  server sorry", "".join(f"  server {name} 127.0.11.{i}:30443\n" for i, name in enumerate(names, 1)) + "  server sorry"))
+    site.applied(names[-1])
+    if site.play == "3.0":
+        site.reloaded()
+    assert site.agrees() and site.without_reload()
+    assert len([r for r in site.rig.dataplane.requests() if "skip_reload" in r["path"]]) == writes + 1
+    states = {name: row["srv_admin_state"] for name, row in site.rig.haproxy.servers("be").items()}
+    assert {states[name] for name in names} == {"0"}
+    site.put(old)
+    wait_until(lambda: names[0] not in site.rig.dataplane.file(), 20, "gone from the file")
+    site.daemon.wait_ready()
+    if site.play == "3.0":
+        site.reloaded()
+    assert site.agrees() and site.without_reload() and not set(names) & set(site.rig.haproxy.servers("be"))
+
+
 def test_a_server_with_a_health_check_serves_at_once(site: Site) -> None:
     """No API begins its check: that takes a reload, for which it need not wait."""
     plane = site.rig.dataplane

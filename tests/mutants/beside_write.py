@@ -50,7 +50,11 @@ room("beside a write: servers that come and go", ("test_replacement_adds", "test
     Mutant("who goes is not deleted", REPLACEMENT, "    if (r->at == all->count) {", "    if (true) {"),
     Mutant("who is in use is gone", REPLACEMENT, "(a->status == 204 || a->status == 404)", "true"),
     Mutant("an add that failed is one", REPLACEMENT, "    if (a->error == NULL && a->status == 201) {", "    if (true) {"),
-    Mutant("commands go though an add failed", REPLACEMENT, "    replacement_takes_reload(r, why.message);\n    buf_clear(&r->actions);\n    return replacement_post", "    replacement_takes_reload(r, why.message);\n    return replacement_post"),
+    Mutant("commands go though an add failed", REPLACEMENT, "    r->adds.puts = false;\n    buf_clear(&r->actions);\n", "    r->adds.puts = false;\n"),
+    Mutant("states are put though an add failed", REPLACEMENT, "    if (r->tries && r->why == NULL && r->reload_id == NULL)\n        return replacement_put_next(r);", "    if (r->tries && r->reload_id == NULL)\n        return replacement_put_next(r);"),
+    Mutant("a state that could not be put is", REPLACEMENT, "    if (a->error == NULL && a->status == 200) {", "    if (true) {"),
+    Mutant("servers stop before others get ready", REPLACEMENT, "bool stops = r->at >= all->count;", "bool stops = r->at < all->count;"),
+    Mutant("states are put though a reload follows", ADDS, "ret->puts = ret->unchecked == NULL && ", "ret->puts = "),
 ))
 room("beside a write: the start", ("test_instance_replace",), (
     Mutant("what was sent runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),

@@ -6,7 +6,6 @@
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/dataplane/driver_internal.h"
-#include "haproxy/dataplane/server_actions.h"
 
 /* Parsed, with the lines as they are numbered in the file before the edits. */
 static void driver_file_renumbered(struct cfg_file *f, const struct replacement_request *request)
@@ -108,7 +107,7 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
         driver_file_replaced(d);
     } else if (action.delay_ms > 0) {
         dataplane_driver_read_again(d, action, driver_file_perform);
-    } else if (action.body == NULL || r->state == REPLACEMENT_ADD) {
+    } else if (action.body == NULL || r->state == REPLACEMENT_ADD || r->state == REPLACEMENT_STATE) {
         dataplane_send(d->client, action.method, action.path, action.body, driver_file_on_answer, d);
     } else {
         bool tells = r->state == REPLACEMENT_WRITE && r->actions.len > 0;
@@ -141,8 +140,8 @@ int dataplane_driver_foresee(const struct driver *base, const struct cfg_file *t
     const struct dataplane_driver *d = (const struct dataplane_driver *)(const void *)base;
     cleanup(buf_fini) struct buf actions = {0};
     cleanup(server_adds_fini) struct server_adds adds = {0};
-    if (driver_file_check(d, changes, err) != 0 || server_actions_print(changes, &actions, err) != 0 ||
-        server_adds_of(changes, to, d->reader.haproxy, &adds, err) != 0)
+    if (driver_file_check(d, changes, err) != 0 ||
+        server_adds_of(changes, to, d->reader.haproxy, &adds, &actions, err) != 0)
         return -1;
     if (adds.unchecked != NULL)
         return error_set(err, ERROR_INVALID, SERVER_ADDS_UNCHECKED, adds.unchecked);
@@ -151,10 +150,17 @@ int dataplane_driver_foresee(const struct driver *base, const struct cfg_file *t
     for (size_t i = 0; i < actions.len; i++)
         buf_addn(ret, actions.data[i] == ';' ? "\n" : &actions.data[i], 1);
     buf_add(ret, actions.len > 0 ? "\n" : "");
-    for (size_t i = 0; i < changes->count; i++)
-        if (changes->list[i]->kind == CHANGE_REMOVE_SERVER)
-            buf_printf(ret, "DELETE /runtime/backends/%s/servers/%s\n", changes->list[i]->backend->name,
-                       changes->list[i]->server->name);
+    for (size_t i = 0; i < adds.count && adds.puts; i++)
+        buf_printf(ret, "PUT %s " SERVER_READY "\n", adds.list[i].path);
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct change *c = changes->list[i];
+        if (c->kind != CHANGE_REMOVE_SERVER)
+            continue;
+        cleanup(mem_free_ptr) char *path = runtime_command_path(c->backend->name, c->server->name);
+        if (adds.puts)
+            buf_printf(ret, "PUT %s " SERVER_MAINT "\n", path);
+        buf_printf(ret, "DELETE %s\n", path);
+    }
     return 0;
 }
 

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/dataplane/driver_internal.h"
-#include "haproxy/dataplane/server_actions.h"
 #include "haproxy/dataplane/transaction_steps.h"
 #include "haproxy/cfg/backend_edit.h"
 
@@ -135,9 +134,7 @@ static int driver_write_prepare(struct dataplane_driver *d, const struct datapla
     cfg_file_print(f, &s->edits, NULL, &text);
     s->text = cfg_content_take(&text);
     const struct cfg_file *to = cfg_content_file(s->text, &err);
-    if (to == NULL || server_actions_print(&s->changes, &actions, &err) != 0)
-        return -1;
-    return server_adds_of(&s->changes, to, d->reader.haproxy, &adds, &err);
+    return to != NULL ? server_adds_of(&s->changes, to, d->reader.haproxy, &adds, &actions, &err) : -1;
 }
 
 static void driver_write_on_replaced(struct dataplane_driver *d, const struct replaced *r)

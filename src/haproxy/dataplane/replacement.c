@@ -62,14 +62,15 @@ static void replacement_mask(struct replacement *r, const struct cfg_content *c)
     snprintf(r->error.message, sizeof(r->error.message), "%s", masked);
 }
 
-/* The server in hand. */
-static struct transaction_action replacement_delete(struct replacement *r, enum replacement_state state,
-                                                    const char *path)
+/* Of one server. body NULL: it is deleted. */
+static struct transaction_action replacement_send(struct replacement *r, enum replacement_state state, const char *path,
+                                                  const char *body)
 {
     r->state = state;
     buf_clear(&r->path);
     buf_add(&r->path, path);
-    return (struct transaction_action){.type = TRANSACTION_SEND, .method = "DELETE", .path = buf_str(&r->path)};
+    return (struct transaction_action){
+        .type = TRANSACTION_SEND, .method = body != NULL ? "PUT" : "DELETE", .path = buf_str(&r->path), .body = body};
 }
 
 /* What was added for a file that was not written, for certain, goes first. A conflict may be with itself: libcurl sends a request again that a
@@ -78,7 +79,7 @@ static struct transaction_action replacement_done(struct replacement *r, enum tr
 {
     r->result = result;
     if (r->added > 0 && (result == TRANSACTION_REJECTED || result == TRANSACTION_HARMFUL))
-        return replacement_delete(r, REPLACEMENT_UNDO, r->adds.list[--r->added].path);
+        return replacement_send(r, REPLACEMENT_UNDO, r->adds.list[--r->added].path, NULL);
     r->state = REPLACEMENT_DONE;
     replacement_mask(r, r->request.text);
     replacement_mask(r, r->request.before);
@@ -107,7 +108,7 @@ static struct transaction_action replacement_post(struct replacement *r, enum re
     buf_add(&r->head, r->skips > 0 ? MANAGED : "");
     if (replacement_is_to_be_loaded(r))
         buf_printf(&r->head, REPLACEMENT_UNLOADED, r->version + 1);
-    if (state == REPLACEMENT_WRITE && r->adds.unchecked == NULL && r->actions.len > 0 &&
+    if (state == REPLACEMENT_WRITE && r->adds.unchecked == NULL && !r->adds.puts && r->actions.len > 0 &&
         r->actions.len <= TOLD_MAX_BYTES)
         buf_printf(&r->head, REPLACEMENT_TOLD "%s\n", r->version + 1, buf_str(&r->actions));
     buf_clear(&r->path);
@@ -138,6 +139,15 @@ void replacement_takes_reload(struct replacement *r, const char *why)
     r->why = mem_strdup(why);
 }
 
+static void replacement_refused(struct replacement *r, const struct dataplane_answer *a, const char *doing,
+                                const char *server)
+{
+    struct error why = {0};
+    cleanup(mem_free_ptr) char *what = mem_printf("%s server %s", doing, server);
+    transaction_explain(&why, a, what, NULL);
+    replacement_takes_reload(r, why.message);
+}
+
 bool replacement_tried(const struct replacement *r)
 {
     return r->result == TRANSACTION_COMMITTED && r->tries && r->adds.unchecked == NULL;
@@ -160,10 +170,8 @@ static struct transaction_action replacement_added(struct replacement *r, const 
         r->added++;
         return replacement_add(r);
     }
-    struct error why = {0};
-    cleanup(mem_free_ptr) char *doing = mem_printf("adding server %s", r->adds.list[r->added].name);
-    transaction_explain(&why, a, doing, NULL);
-    replacement_takes_reload(r, why.message);
+    replacement_refused(r, a, "adding", r->adds.list[r->added].name);
+    r->adds.puts = false;
     buf_clear(&r->actions);
     return replacement_post(r, REPLACEMENT_WRITE, r->request.text);
 }
@@ -173,8 +181,7 @@ static void replacement_try(struct replacement *r, const char *haproxy)
 {
     struct error why = {0};
     const struct cfg_file *to = cfg_content_file(r->request.text, &why);
-    r->tries = to != NULL && server_actions_print(r->request.changes, &r->actions, &why) == 0 &&
-               server_adds_of(r->request.changes, to, haproxy, &r->adds, &why) == 0;
+    r->tries = to != NULL && server_adds_of(r->request.changes, to, haproxy, &r->adds, &r->actions, &why) == 0;
     if (r->tries && r->adds.unchecked == NULL)
         return;
     cleanup(mem_free_ptr) char *text = r->tries ? mem_printf(SERVER_ADDS_UNCHECKED, r->adds.unchecked) : NULL;
@@ -269,12 +276,38 @@ static struct transaction_action replacement_looked(struct replacement *r, const
     return replacement_done(r, TRANSACTION_UNKNOWN);
 }
 
+/* The server in hand: first those that get ready, then those that stop. */
+static struct transaction_action replacement_put_next(struct replacement *r)
+{
+    const struct changes *all = r->request.changes;
+    for (; r->adds.puts && r->at < 2 * all->count; r->at++) {
+        const struct change *c = all->list[r->at % all->count];
+        bool stops = r->at >= all->count;
+        if (stops ? c->kind != CHANGE_REMOVE_SERVER : c->kind != CHANGE_ADD_SERVER || c->server->maintenance)
+            continue;
+        cleanup(mem_free_ptr) char *path = runtime_command_path(c->backend->name, c->server->name);
+        return replacement_send(r, REPLACEMENT_STATE, path, stops ? SERVER_MAINT : SERVER_READY);
+    }
+    r->at = 0;
+    r->state = REPLACEMENT_VERIFY;
+    return read_back_start(&r->back, all);
+}
+
+static struct transaction_action replacement_put(struct replacement *r, const struct dataplane_answer *a)
+{
+    if (a->error == NULL && a->status == 200) {
+        r->at++;
+        return replacement_put_next(r);
+    }
+    replacement_refused(r, a, "setting the state of",
+                        r->request.changes->list[r->at % r->request.changes->count]->server->name);
+    return replacement_done(r, TRANSACTION_COMMITTED);
+}
+
 static struct transaction_action replacement_written(struct replacement *r)
 {
-    if (r->tries && r->why == NULL && r->reload_id == NULL) {
-        r->state = REPLACEMENT_VERIFY;
-        return read_back_start(&r->back, r->request.changes);
-    }
+    if (r->tries && r->why == NULL && r->reload_id == NULL)
+        return replacement_put_next(r);
     return replacement_done(r, TRANSACTION_COMMITTED);
 }
 
@@ -290,7 +323,7 @@ static struct transaction_action replacement_delete_next(struct replacement *r)
     }
     cleanup(mem_free_ptr) char *path =
         runtime_command_path(all->list[r->at]->backend->name, all->list[r->at]->server->name);
-    return replacement_delete(r, REPLACEMENT_DELETE, path);
+    return replacement_send(r, REPLACEMENT_DELETE, path, NULL);
 }
 
 static struct transaction_action replacement_deleted(struct replacement *r, const struct dataplane_answer *a)
@@ -299,10 +332,7 @@ static struct transaction_action replacement_deleted(struct replacement *r, cons
         r->at++;
         return replacement_delete_next(r);
     }
-    struct error why = {0};
-    cleanup(mem_free_ptr) char *doing = mem_printf("deleting server %s", r->request.changes->list[r->at]->server->name);
-    transaction_explain(&why, a, doing, NULL);
-    replacement_takes_reload(r, why.message);
+    replacement_refused(r, a, "deleting", r->request.changes->list[r->at]->server->name);
     return replacement_done(r, TRANSACTION_COMMITTED);
 }
 
@@ -325,6 +355,8 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
     r->retry_after_ms = a->retry_after_ms;
     if (r->state == REPLACEMENT_ADD)
         return replacement_added(r, a);
+    if (r->state == REPLACEMENT_STATE)
+        return replacement_put(r, a);
     if (r->state == REPLACEMENT_DELETE)
         return replacement_deleted(r, a);
     if (r->state == REPLACEMENT_VERIFY)

@@ -16,6 +16,7 @@
  *   an add fails                   the file is written without runtime commands, and its reload makes all of it
  *   HAProxy refuses the file       who was added is deleted
  *   no answer, or a conflict       who was added is in maintenance, or the file has it: the next reading shows which
+ *   a server gets not ready        a reload
  *   a server has a health check    it takes connections with the write; the reload that begins its check follows
  *   another state is read back     a reload
  *   a server that goes is in use   a reload: HAProxy deletes none that has connections
@@ -46,9 +47,10 @@ enum replacement_state {
     REPLACEMENT_WRITE,
     REPLACEMENT_LOOK, /* what was written, which the answer does not say: HAProxy refused a runtime command beside it */
     REPLACEMENT_RESTORE, /* what was written means something else: the file from before */
-    REPLACEMENT_VERIFY,  /* whether HAProxy applied the runtime commands */
-    REPLACEMENT_DELETE,  /* servers that the file has no more */
-    REPLACEMENT_UNDO,    /* nothing was written: the servers that were added for it */
+    REPLACEMENT_STATE, /* servers of more changes than the header of the write has room for: each gets ready, or stops */
+    REPLACEMENT_VERIFY, /* whether HAProxy applied the runtime commands */
+    REPLACEMENT_DELETE, /* servers that the file has no more */
+    REPLACEMENT_UNDO,   /* nothing was written: the servers that were added for it */
     REPLACEMENT_DONE,
 };
 

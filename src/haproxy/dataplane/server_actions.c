@@ -31,11 +31,11 @@ static void actions_begin(struct buf *b, const char *action, const struct change
 }
 
 /* A server that comes back must not do so at its old address; one that was added is in maintenance, and as it is to be otherwise. */
-static void actions_add(struct buf *b, const struct change *c)
+static void actions_add(struct buf *b, const struct change *c, bool states)
 {
     const struct backend_server *s = c->server;
     bool stops = c->kind == CHANGE_REMOVE_SERVER;
-    if (stops || (c->kind == CHANGE_ADD_SERVER && !s->maintenance)) {
+    if (states && (stops || (c->kind == CHANGE_ADD_SERVER && !s->maintenance))) {
         actions_begin(b, SET_STATE, c);
         buf_add(b, stops ? STATE_MAINT : STATE_READY);
     }
@@ -76,7 +76,7 @@ static int actions_check(const struct change *c, struct error *err)
     return 0;
 }
 
-int server_actions_print(const struct changes *changes, struct buf *ret, struct error *err)
+int server_actions_print(const struct changes *changes, bool states, struct buf *ret, struct error *err)
 {
     cleanup(buf_fini) struct buf b = {0};
     for (size_t i = 0; i < changes->count; i++)
@@ -85,7 +85,7 @@ int server_actions_print(const struct changes *changes, struct buf *ret, struct 
     for (int leave = 0; leave < 2; leave++)
         for (size_t i = 0; i < changes->count; i++)
             if (actions_takes_away(changes->list[i]) == (leave == 1))
-                actions_add(&b, changes->list[i]);
+                actions_add(&b, changes->list[i], states);
     if (b.len > ACTIONS_MAX_BYTES)
         return error_set(err, ERROR_INVALID, "%zu changes are more than one request to the Data Plane API can hold",
                          changes->count);

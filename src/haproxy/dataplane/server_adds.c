@@ -9,6 +9,7 @@
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/keywords.h"
 #include "haproxy/change.h"
+#include "haproxy/dataplane/server_actions.h"
 #include "haproxy/cfg/backend.h"
 #include "haproxy/server_words.h"
 #include "json/write.h"
@@ -16,6 +17,9 @@
 #define FIRST_API "3.2"     /* before it one word of a server is passed on, and the others are left out */
 #define FIRST_HAPROXY "2.6" /* "add server" is no experiment */
 #define FIRST_HASHED "3.0"
+
+#define PUTS_MAX \
+    1000 /* changes: some milliseconds each. More of them are loaded sooner than put, as are those that a reload follows. */
 
 void server_adds_fini(struct server_adds *a)
 {
@@ -195,9 +199,10 @@ static int adds_one(struct server_adds *a, struct cfg_lines *lines, const struct
 }
 
 int server_adds_of(const struct changes *changes, const struct cfg_file *to, const char *haproxy,
-                   struct server_adds *ret, struct error *err)
+                   struct server_adds *ret, struct buf *actions, struct error *err)
 {
     cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
+    struct error crowded = {0};
     for (size_t i = 0; i < changes->count; i++) {
         const struct change *c = changes->list[i];
         if (c->kind != CHANGE_ADD_SERVER)
@@ -206,5 +211,11 @@ int server_adds_of(const struct changes *changes, const struct cfg_file *to, con
         if (adds_one(ret, &lines, c, haproxy, err) != 0)
             return error_prefix(err, "server %s/%s", c->backend->name, c->server->name);
     }
-    return 0;
+    if (server_actions_print(changes, true, actions, &crowded) == 0)
+        return 0;
+    ret->puts = ret->unchecked == NULL && changes->count <= PUTS_MAX;
+    if (ret->puts)
+        return server_actions_print(changes, false, actions, err);
+    *err = crowded;
+    return -1;
 }

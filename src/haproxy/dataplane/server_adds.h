@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+struct buf;
 struct cfg_file;
 struct changes;
 
@@ -21,16 +22,21 @@ struct server_adds {
     } * list;
     size_t count;
     char *unchecked; /* the first of them with a health check or an agent: "be/n4"; NULL: there is none */
+    bool puts;       /* a PUT for each server that gets ready or stops: the header has no room for all of them */
 };
+
+/* Bodies of PUT .../runtime/backends/B/servers/S. */
+#define SERVER_READY "{\"admin_state\":\"ready\"}"
+#define SERVER_MAINT "{\"admin_state\":\"maint\"}"
 
 #define SERVER_ADDS_UNCHECKED "server %s: HAProxy checks its health once it is reloaded"
 
 void server_adds_fini(struct server_adds *a); /* a zeroed one is allowed */
 
-/* Fills ret, which is zeroed, with those of the changes that add a server. to: the file with them. haproxy: its version. -1,
- * ERROR_INVALID: one of them takes a reload, and why. */
+/* Fills ret, which is zeroed, with those of the changes that add a server, and actions with what goes beside the write (server_actions). to: the
+ * file with them. haproxy: its version. -1, ERROR_INVALID: one of them takes a reload, and why. */
 int server_adds_of(const struct changes *changes, const struct cfg_file *to, const char *haproxy,
-                   struct server_adds *ret, struct error *err) must_check;
+                   struct server_adds *ret, struct buf *actions, struct error *err) must_check;
 
 /* Whether an API of that version ("v3.4.0") passes on all words, and HAProxy adds servers. "": unknown. */
 bool server_adds_known(const char *api, const char *haproxy);

@@ -30,13 +30,19 @@ static void make_answer(struct reply *r, const char *word)
     r->a.body_len = strlen(body);
 }
 
-/* A: n4 is added  W: the file is written, with the commands, w: without  R: the file from before  B: what runs is read  D, d: n1, n4 is deleted */
+/* So many servers stop beside it that the header of the write has no room for all. */
+#define CROWD 200
+
+/* A: n4 is added  W: the file is written, with the commands, w: without  R: the file from before  B: what runs is read  D, d: n1, n4 is deleted
+ * P, p: n4 gets ready, a server stops */
 static char letter_of_adds(const struct replacement *r, const struct transaction_action *x)
 {
     if (str_eq(x->method, "DELETE"))
         return str_eq(x->path, "/runtime/backends/be/servers/n1")   ? 'D'
                : str_eq(x->path, "/runtime/backends/be/servers/n4") ? 'd'
                                                                     : '?';
+    if (str_eq(x->method, "PUT"))
+        return str_eq(x->body, SERVER_READY) ? 'P' : str_eq(x->body, SERVER_MAINT) ? 'p' : '?';
     if (str_eq(x->method, "GET"))
         return str_eq(x->path, "/runtime/backends/be/servers") ? 'B' : '?';
     if (str_eq(x->path, "/runtime/backends/be/servers")) {
@@ -121,5 +127,60 @@ TEST_EACH(every_ending, array_len(rows))
     ck_assert_int_eq(r.runs, rows[_i].runs);
     ck_assert_msg(rows[_i].why == NULL ? r.why == NULL : r.why != NULL && strstr(r.why, rows[_i].why) != NULL, "%s",
                   r.why);
+    cfg_content_unref(before);
+}
+
+/* The first answer of each kind, then success. */
+static const struct {
+    const char *more, *fails;
+    enum transaction_result result;
+    bool runs;
+    const char *begins;
+    size_t sent;
+    const char *why;
+} crowds[] = {
+    {"", "", TRANSACTION_COMMITTED, true, "AwPp", 1 + 1 + 1 + CROWD + 1 + CROWD, NULL},
+    {"", "P", TRANSACTION_COMMITTED, false, "AwP", 3, "setting the state of server n4: HTTP 500"},
+    {"", "p", TRANSACTION_COMMITTED, false, "AwPp", 4, "setting the state of server n1: HTTP 500"},
+    {"", "A", TRANSACTION_COMMITTED, false, "Aw", 2, "adding server be/n4"},
+    {" check", "", TRANSACTION_COMMITTED, false, "w", 1, "more than one request"},
+};
+
+TEST_EACH(more_than_a_header_holds, array_len(crowds))
+{
+    cleanup(changes_fini) struct changes changes = {0};
+    cleanup(replacement_fini) struct replacement r;
+    cleanup(buf_fini) struct buf done = {0};
+    char *text = mem_printf(TEXT, crowds[_i].more);
+    cleanup(cfg_content_unref_ptr) struct cfg_content *sent = cfg_content_new(text, strlen(text));
+    before = cfg_content_new(mem_strdup(BEFORE), strlen(BEFORE));
+    char name[] = "be";
+    const struct backend backend = {.name = name};
+    const struct backend_server comes = {.name = "n4", .address = "10.0.0.4", .port = 80, .weight = 7},
+                                goes = {.name = "n1", .weight = -1};
+    for (size_t i = 0; i < CROWD; i++)
+        changes_add(&changes, &(struct change){.kind = CHANGE_REMOVE_SERVER, .backend = &backend, .server = &goes});
+    changes_add(&changes, &(struct change){.kind = CHANGE_ADD_SERVER, .backend = &backend, .server = &comes});
+    replacement_init(&r);
+    struct transaction_action x = replacement_start(
+        &r, 7, &(struct replacement_request){.text = sent, .before = before, .changes = &changes}, "3.4.0");
+    while (x.type == TRANSACTION_SEND) {
+        struct reply reply;
+        char letter = letter_of_adds(&r, &x);
+        buf_addn(&done, &letter, 1);
+        make_answer(&reply, strchr(crowds[_i].fails, letter) != NULL && *crowds[_i].fails != '\0' ? "500"
+                            : letter == 'B'                                                       ? "=ready"
+                            : letter == 'P' || letter == 'p'                                      ? "200"
+                            : letter == 'D'                                                       ? "204"
+                                                                                                  : "201");
+        x = replacement_answer(&r, &reply.a);
+        if (x.type == TRANSACTION_JUDGE)
+            x = replacement_judged(&r, NULL);
+    }
+    ck_assert_msg(str_has_prefix(buf_str(&done), crowds[_i].begins), "%s", buf_str(&done));
+    ck_assert_uint_eq(done.len, crowds[_i].sent);
+    ck_assert_int_eq(r.result, crowds[_i].result);
+    ck_assert_int_eq(r.runs, crowds[_i].runs);
+    ck_assert(crowds[_i].why == NULL ? r.why == NULL : r.why != NULL && strstr(r.why, crowds[_i].why) != NULL);
     cfg_content_unref(before);
 }

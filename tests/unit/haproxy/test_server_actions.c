@@ -24,7 +24,7 @@ static void add(enum change_kind kind, const char *backend_name, const char *nam
 static const char *printed(struct buf *out, struct error *err)
 {
     buf_clear(out);
-    return server_actions_print(&changes, out, err) == 0 ? buf_str(out) : NULL;
+    return server_actions_print(&changes, true, out, err) == 0 ? buf_str(out) : NULL;
 }
 
 static const char *const texts[] = {

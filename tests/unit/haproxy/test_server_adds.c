@@ -27,7 +27,8 @@ static int adds(const char *lines, const char *haproxy, struct server_adds *ret)
     snprintf(text, sizeof(text), "defaults\n  default-server inter 2s\nbackend be\n%s", lines);
     cfg_file_parse(&file, text, strlen(text));
     changes_add(&changes, &c);
-    return server_adds_of(&changes, &file, haproxy, ret, &flaw);
+    cleanup(buf_fini) struct buf actions = {0};
+    return server_adds_of(&changes, &file, haproxy, ret, &actions, &flaw);
 }
 
 static const struct {
