@@ -33,6 +33,7 @@ struct change_kept {
     struct change change; /* the first one: a struct change * of the list is one of it */
     struct backend backend;
     struct backend_server server;
+    char *balance, *adv_check; /* of the settings */
 };
 
 void changes_add(struct changes *list, const struct change *c)
@@ -42,6 +43,15 @@ void changes_add(struct changes *list, const struct change *c)
     backend_init(&kept->backend);
     kept->backend.name = mem_strdup(c->backend->name);
     kept->change.backend = &kept->backend;
+    if (c->kind == CHANGE_SET_BACKEND) {
+        kept->backend.balance = mem_strdup(c->backend->balance);
+        kept->backend.adv_check = mem_strdup(c->backend->adv_check);
+        kept->backend.httpchk_params = c->backend->httpchk_params;
+        kept->backend.default_send_proxy_v2 = c->backend->default_send_proxy_v2;
+        kept->change.settings = c->settings;
+        kept->change.settings.balance = kept->balance = mem_strdup(c->settings.balance);
+        kept->change.settings.adv_check = kept->adv_check = mem_strdup(c->settings.adv_check);
+    }
     if (c->server != NULL) {
         backend_server_copy(&kept->server, c->server);
         kept->change.server = &kept->server;
@@ -56,6 +66,8 @@ void changes_fini(struct changes *list)
         struct change_kept *kept = (struct change_kept *)(void *)list->list[i];
         backend_fini(&kept->backend);
         backend_server_fini(&kept->server);
+        free(kept->balance);
+        free(kept->adv_check);
         free(kept);
     }
     free(list->list);

@@ -31,12 +31,12 @@ char *change_text(const struct change *c) must_check;
 /* Whether "set server" can do it: CHANGE_SET_SERVER of what that command sets. -1, ERROR_INVALID: why not. */
 int change_can_be_set(const struct change *c, struct error *err) must_check;
 
-/* Changes that outlive what they were made of: of the backend its name alone, of the server its values. */
+/* Changes that outlive what they were made of: of the backend its name and what CHANGE_SET_BACKEND compares with, of the server its values. */
 struct changes {
     struct change **list;
     size_t count;
 };
 
-/* Copies; the settings of a backend are not among them. */
+/* Copies. */
 void changes_add(struct changes *list, const struct change *c);
 void changes_fini(struct changes *list); /* a zeroed one is allowed; empty afterwards */

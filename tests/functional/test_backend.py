@@ -65,6 +65,28 @@ def test_takeover_logs_every_removal_and_leaves_the_rest(with_backend: Make) -> 
     assert not any(line.startswith("server old") for line in lines(rig))
 
 
+@pytest.mark.parametrize("play", ["3.0", "3.4"])
+def test_comments_stay_though_settings_change(with_backend: Make, play: str) -> None:
+    """A Data Plane API 3.4 drops them as it puts the backend."""
+    rig = with_backend("""\
+  mode tcp
+  # Agreed with the network team: least connections.
+  balance roundrobin
+  # The checks of 2019.
+  option httpchk GET /x
+  timeout server 33s # long polls
+  server n1 127.0.11.1:1 check weight 42
+  server sorry 127.0.11.99:80 backup
+""", play)
+    rig.pods(1, 2)
+    rig.start(HAPROXY_BALANCE="leastconn")
+    rig.wait_servers(1, 2)
+    rig.wait_in_sync()
+    assert {"# Agreed with the network team: least connections.", "balance leastconn", "# The checks of 2019.", "option tcp-check",
+            "timeout server 33s # long polls"} <= set(lines(rig)), lines(rig)
+    assert not rig.differences()
+
+
 def test_clashing_names_are_left_out_and_both_named(with_backend: Make) -> None:
     rig = with_backend("  mode tcp\n  server n2 127.0.11.99:80 backup\n  server-template n 3-4 127.0.11.97:80\n")
     rig.pods(1, 2, 3)

@@ -28,7 +28,7 @@ room("beside a write: servers", ("test_server_actions",), (
     Mutant("checks are set, too", CHANGE, "if (c->fields & ~can)", "if (false)"),
 ))
 room("beside a write: the write", ("test_replacement",), (
-    Mutant("nothing is read back", REPLACEMENT, "if (r->tries && r->why == NULL && r->reload_id == NULL) {", "if (r->actions.len > 0 && r->why == NULL && r->reload_id == NULL && false) {"),
+    Mutant("nothing is read back", REPLACEMENT, "    r->at = 0;\n    r->state = REPLACEMENT_VERIFY;\n    return read_back_start(&r->back, all);\n", "    r->at = 0;\n    return replacement_delete_next(r);\n"),
     Mutant("whatever runs is what was sent", REPLACEMENT, "    if (r->back.why.kind == ERROR_NONE)\n        return replacement_delete_next(r);", "    if (true)\n        return replacement_delete_next(r);"),
     Mutant("after an action that failed nothing is read", REPLACEMENT, "    if (replacement_is_written(r, a))\n        return replacement_look(r, a);\n", ""),
     Mutant("any 500 comes after the write", REPLACEMENT, "a->version == r->version + 1;", "true;"),
@@ -48,11 +48,11 @@ room("beside a write: servers that come and go", ("test_replacement_adds", "test
     Mutant("what was added for a refused file stays", REPLACEMENT, "(result == TRANSACTION_REJECTED || result == TRANSACTION_HARMFUL)", "false"),
     Mutant("a conflict is another writer's", REPLACEMENT, "(result == TRANSACTION_REJECTED || result == TRANSACTION_HARMFUL)", "(result != TRANSACTION_COMMITTED && result != TRANSACTION_UNKNOWN)"),
     Mutant("who goes is not deleted", REPLACEMENT, "    if (r->at == all->count) {", "    if (true) {"),
-    Mutant("who is in use is gone", REPLACEMENT, "(a->status == 204 || a->status == 404)", "true"),
+    Mutant("who is in use is gone", REPLACEMENT, "(deletes ? a->status == 204 || a->status == 404 : ", "(deletes ? true : "),
     Mutant("an add that failed is one", REPLACEMENT, "    if (a->error == NULL && a->status == 201) {", "    if (true) {"),
     Mutant("commands go though an add failed", REPLACEMENT, "    r->adds.puts = false;\n    buf_clear(&r->actions);\n", "    r->adds.puts = false;\n"),
-    Mutant("states are put though an add failed", REPLACEMENT, "    if (r->tries && r->why == NULL && r->reload_id == NULL)\n        return replacement_put_next(r);", "    if (r->tries && r->reload_id == NULL)\n        return replacement_put_next(r);"),
-    Mutant("a state that could not be put is", REPLACEMENT, "    if (a->error == NULL && a->status == 200) {", "    if (true) {"),
+    Mutant("states are put though an add failed", REPLACEMENT, "r->tries && r->why == NULL && r->reload_id == NULL)", "r->tries && r->reload_id == NULL)"),
+    Mutant("a state that could not be put is", REPLACEMENT, "a->status == 404 : a->status == 200)) {", "a->status == 404 : true)) {"),
     Mutant("servers stop before others get ready", REPLACEMENT, "bool stops = r->at >= all->count;", "bool stops = r->at < all->count;"),
     Mutant("states are put though a reload follows", ADDS, "ret->puts = ret->unchecked == NULL && ", "ret->puts = "),
 ))

@@ -25,7 +25,7 @@ struct dataplane_driver;
 struct dataplane_servers {
     struct changes changes;
     bool any;    /* one of them comes or goes */
-    bool beyond; /* and something else changes, too */
+    bool beyond; /* and a backend itself changes, too */
     int64_t version;
     bool review;                       /* of a transaction in its place */
     struct cfg_content *before, *text; /* the file that is there, and with them; NULL: not made */

@@ -91,15 +91,16 @@ static void driver_write_transact(struct dataplane_driver *d, int64_t version, b
     dataplane_driver_transact(d, begin);
 }
 
-/* ---- servers that come and go without a reload ---- */
+/* ---- the whole file ---- */
 
 /*
  * The whole file goes by one write that loads nothing, and the servers by the API's runtime endpoints (haproxy/dataplane/replacement). Which way
  * a write goes:
  *
  *   servers come or go, all of their words can be said to HAProxy    so; a health check begins with the reload that follows
+ *   settings of a backend with comments change, which an API from 3.4 on drops as it puts the backend    so, and a reload
  *   the API's write of the file would mean something else            the file from before goes back, and a transaction, previewed
- *   a backend or its settings change, HAProxy may run another file   a transaction
+ *   a backend is new or changes, HAProxy may run another file        a transaction
  */
 
 /* Comments that the API writes anew, and those of an earlier write. */
@@ -114,8 +115,30 @@ static void driver_write_cut_head(const struct cfg_content *c, struct cfg_edits 
     }
 }
 
-/* The file with the changes. -1: they take a transaction. */
-static int driver_write_prepare(struct dataplane_driver *d, const struct dataplane_answer *a)
+static bool driver_write_runs(const struct dataplane_driver *d)
+{
+    return d->base.adds && d->servers.any && !d->servers.beyond && verification_usable(&d->verification, false);
+}
+
+/* Settings change of a backend whose section has a '#' in front of the end of its last line. */
+static bool driver_write_keeps_comments(const struct changes *changes, const struct cfg_file *f)
+{
+    bool found = false;
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct change *c = changes->list[i];
+        const struct cfg_file_section *s = c->kind == CHANGE_SET_BACKEND ? cfg_file_backend(f, c->backend->name) : NULL;
+        if (c->kind == CHANGE_MAKE_BACKEND)
+            return false;
+        if (s == NULL)
+            continue;
+        const struct cfg_file_line *last = cfg_file_last_own_line(s);
+        found = found || memchr(s->line->text, '#', (size_t)(last->text + last->len - s->line->text)) != NULL;
+    }
+    return found;
+}
+
+/* The file with the changes; *ret_runs: without a reload. -1: they take a transaction. */
+static int driver_write_prepare(struct dataplane_driver *d, const struct dataplane_answer *a, bool *ret_runs)
 {
     struct dataplane_servers *s = &d->servers;
     struct error err = {0};
@@ -134,7 +157,9 @@ static int driver_write_prepare(struct dataplane_driver *d, const struct datapla
     cfg_file_print(f, &s->edits, NULL, &text);
     s->text = cfg_content_take(&text);
     const struct cfg_file *to = cfg_content_file(s->text, &err);
-    return to != NULL ? server_adds_of(&s->changes, to, d->reader.haproxy, &adds, &actions, &err) : -1;
+    *ret_runs = to != NULL && driver_write_runs(d) &&
+                server_adds_of(&s->changes, to, d->reader.haproxy, &adds, &actions, &err) == 0;
+    return to != NULL && (*ret_runs || driver_write_keeps_comments(&s->changes, f)) ? 0 : -1;
 }
 
 static void driver_write_on_replaced(struct dataplane_driver *d, const struct replaced *r)
@@ -163,12 +188,13 @@ static void driver_write_on_file(void *arg, const struct dataplane_answer *a)
 {
     struct dataplane_driver *d = arg;
     struct dataplane_servers *s = &d->servers;
-    if (a->error != NULL || a->status != 200 || a->version != s->version || driver_write_prepare(d, a) != 0) {
+    bool runs;
+    if (a->error != NULL || a->status != 200 || a->version != s->version || driver_write_prepare(d, a, &runs) != 0) {
         driver_write_transact(d, s->version, s->review);
         return;
     }
     const struct replacement_request request = {
-        .text = s->text, .before = s->before, .edits = &s->edits, .changes = &s->changes};
+        .text = s->text, .before = s->before, .edits = &s->edits, .changes = runs ? &s->changes : NULL};
     s->ended = driver_write_on_replaced;
     dataplane_driver_replace(&d->base, s->version, &request);
 }
@@ -178,7 +204,7 @@ void dataplane_driver_write(struct driver *base, int64_t version, bool review, b
     struct dataplane_driver *d = dataplane_driver_of(base);
     struct dataplane_servers *s = &d->servers;
     verification_age(&d->verification, clock_mono_ms());
-    if (reload || !base->adds || !s->any || s->beyond || !verification_usable(&d->verification, false)) {
+    if (reload || (!s->beyond && !driver_write_runs(d))) {
         driver_write_transact(d, version, review);
         return;
     }

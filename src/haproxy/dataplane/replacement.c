@@ -276,6 +276,21 @@ static struct transaction_action replacement_looked(struct replacement *r, const
     return replacement_done(r, TRANSACTION_UNKNOWN);
 }
 
+/* The next server from `at` on that the file has no more. */
+static struct transaction_action replacement_delete_next(struct replacement *r)
+{
+    const struct changes *all = r->request.changes;
+    while (r->at < all->count && all->list[r->at]->kind != CHANGE_REMOVE_SERVER)
+        r->at++;
+    if (r->at == all->count) {
+        r->runs = true;
+        return replacement_done(r, TRANSACTION_COMMITTED);
+    }
+    cleanup(mem_free_ptr) char *path =
+        runtime_command_path(all->list[r->at]->backend->name, all->list[r->at]->server->name);
+    return replacement_send(r, REPLACEMENT_DELETE, path, NULL);
+}
+
 /* The server in hand: first those that get ready, then those that stop. */
 static struct transaction_action replacement_put_next(struct replacement *r)
 {
@@ -293,46 +308,17 @@ static struct transaction_action replacement_put_next(struct replacement *r)
     return read_back_start(&r->back, all);
 }
 
-static struct transaction_action replacement_put(struct replacement *r, const struct dataplane_answer *a)
+/* Of the server in hand. */
+static struct transaction_action replacement_answered(struct replacement *r, const struct dataplane_answer *a)
 {
-    if (a->error == NULL && a->status == 200) {
+    bool deletes = r->state == REPLACEMENT_DELETE;
+    if (a->error == NULL && (deletes ? a->status == 204 || a->status == 404 : a->status == 200)) {
         r->at++;
-        return replacement_put_next(r);
+        return deletes ? replacement_delete_next(r) : replacement_put_next(r);
     }
-    replacement_refused(r, a, "setting the state of",
-                        r->request.changes->list[r->at % r->request.changes->count]->server->name);
-    return replacement_done(r, TRANSACTION_COMMITTED);
-}
-
-static struct transaction_action replacement_written(struct replacement *r)
-{
-    if (r->tries && r->why == NULL && r->reload_id == NULL)
-        return replacement_put_next(r);
-    return replacement_done(r, TRANSACTION_COMMITTED);
-}
-
-/* The next server from `at` on that the file has no more. */
-static struct transaction_action replacement_delete_next(struct replacement *r)
-{
     const struct changes *all = r->request.changes;
-    while (r->at < all->count && all->list[r->at]->kind != CHANGE_REMOVE_SERVER)
-        r->at++;
-    if (r->at == all->count) {
-        r->runs = true;
-        return replacement_done(r, TRANSACTION_COMMITTED);
-    }
-    cleanup(mem_free_ptr) char *path =
-        runtime_command_path(all->list[r->at]->backend->name, all->list[r->at]->server->name);
-    return replacement_send(r, REPLACEMENT_DELETE, path, NULL);
-}
-
-static struct transaction_action replacement_deleted(struct replacement *r, const struct dataplane_answer *a)
-{
-    if (a->error == NULL && (a->status == 204 || a->status == 404)) {
-        r->at++;
-        return replacement_delete_next(r);
-    }
-    replacement_refused(r, a, "deleting", r->request.changes->list[r->at]->server->name);
+    replacement_refused(r, a, deletes ? "deleting" : "setting the state of",
+                        all->list[r->at % all->count]->server->name);
     return replacement_done(r, TRANSACTION_COMMITTED);
 }
 
@@ -355,10 +341,8 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
     r->retry_after_ms = a->retry_after_ms;
     if (r->state == REPLACEMENT_ADD)
         return replacement_added(r, a);
-    if (r->state == REPLACEMENT_STATE)
-        return replacement_put(r, a);
-    if (r->state == REPLACEMENT_DELETE)
-        return replacement_deleted(r, a);
+    if (r->state == REPLACEMENT_STATE || r->state == REPLACEMENT_DELETE)
+        return replacement_answered(r, a);
     if (r->state == REPLACEMENT_VERIFY)
         return replacement_verified(r, a);
     if (r->state == REPLACEMENT_LOOK)
@@ -404,8 +388,10 @@ bool replacement_is_unloaded(const char *head, size_t len, int64_t version)
 struct transaction_action replacement_judged(struct replacement *r, const char *problem)
 {
     bool back = r->state == REPLACEMENT_RESTORE;
+    if (problem == NULL && !back && r->tries && r->why == NULL && r->reload_id == NULL)
+        return replacement_put_next(r);
     if (problem == NULL)
-        return back ? replacement_done(r, TRANSACTION_HARMFUL) : replacement_written(r);
+        return replacement_done(r, back ? TRANSACTION_HARMFUL : TRANSACTION_COMMITTED);
     if (back)
         return replacement_not_back(r, ERROR_INVALID, problem);
     (void)error_set(&r->error, ERROR_INVALID, "the Data Plane API would change its meaning: %s", problem);
