@@ -18,8 +18,6 @@ char *change_text(const struct change *c)
 int change_can_be_set(const struct change *c, struct error *err)
 {
     const unsigned can = SERVER_ADDRESS | SERVER_PORT | SERVER_WEIGHT | SERVER_MAINTENANCE;
-    if (c->kind != CHANGE_SET_SERVER)
-        return error_set(err, ERROR_INVALID, c->kind == CHANGE_ADD_SERVER ? "it is new" : "it is removed");
     if (c->fields & ~can)
         return error_set(err, ERROR_INVALID, "its check or its PROXY protocol changes");
     if ((c->fields & (SERVER_ADDRESS | SERVER_PORT)) &&

@@ -28,7 +28,7 @@ struct change {
 /* "add server n1", for messages. Allocates. */
 char *change_text(const struct change *c) must_check;
 
-/* Whether "set server" can do it: CHANGE_SET_SERVER of what that command sets. -1, ERROR_INVALID: why not. */
+/* Whether "set server" can do a CHANGE_SET_SERVER. -1, ERROR_INVALID: why not. */
 int change_can_be_set(const struct change *c, struct error *err) must_check;
 
 /* Changes that outlive what they were made of: of the backend its name and what CHANGE_SET_BACKEND compares with, of the server its values. */

@@ -23,7 +23,6 @@ room("beside a write: servers", ("test_server_actions",), (
     Mutant("a header has any length", ACTIONS, "if (b.len > ACTIONS_MAX_BYTES)", "if (false)"),
     Mutant("half of the changes are sent", ACTIONS, "        if (actions_check(changes->list[i], err) != 0)\n            return -1;\n", "        if (actions_check(changes->list[i], err) != 0)\n            continue;\n"),
     Mutant("a drain was sent", ACTIONS, "(s->maintenance || str_eq(value, STATE_READY)) && words == NULL", "words == NULL"),
-    Mutant("a new server can be set", CHANGE, "if (c->kind != CHANGE_SET_SERVER)", "if (c->kind == CHANGE_REMOVE_SERVER)"),
     Mutant("a name can be read back", CHANGE, "(str_ip_family(c->server->address) == 0 || c->server->port == 0)", "c->server->port == 0"),
     Mutant("checks are set, too", CHANGE, "if (c->fields & ~can)", "if (false)"),
 ))
