@@ -370,14 +370,15 @@ static int edit_one(const struct cfg_file *f, struct cfg_lines *b, const struct 
     case CHANGE_SET_BACKEND:
         if (b->section == NULL)
             return error_set(err, ERROR_INVALID, "haproxy.cfg has no backend %s", c->backend->name);
-        const struct cfg_file_section *s = b->section;
         if (c->settings.balance != NULL && !str_eq(c->settings.balance, c->backend->balance))
-            edit_say(s, "balance", NULL, c->settings.balance, ret); /* parameters of another algorithm go with it */
-        edit_check(s, c->backend, &c->settings, ret);
+            edit_say(b->section, "balance", NULL, c->settings.balance, ret); /* another's parameters go with it */
+        edit_check(b->section, c->backend, &c->settings, ret);
         if (c->settings.proxy_v2 && !c->backend->default_send_proxy_v2)
-            edit_proxy_default(s, ret);
+            edit_proxy_default(b->section, ret);
         return 0;
     case CHANGE_ADD_SERVER:
+        if (cfg_lines_server(b, c->server->name) != NULL)
+            return error_set(err, ERROR_INVALID, "haproxy.cfg has server %s already", c->server->name);
         return edit_add_server(f, b, c->server, ret, err);
     case CHANGE_SET_SERVER:
     case CHANGE_REMOVE_SERVER:

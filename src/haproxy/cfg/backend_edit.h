@@ -12,6 +12,6 @@
 
 /* Adds them to ret, all of what is to be written to f at once: several calls for one file are an error of the caller.
  * A new server line is like the last one of its backend, and stands behind it; a new backend stands at the end.
- * ERROR_INVALID: a line that is to be changed is not there; ret has to be freed all the same. */
+ * ERROR_INVALID: a line that is to be changed is not there, or one that is new is; ret has to be freed all the same. */
 int cfg_backend_edit(const struct cfg_file *f, const struct change *changes, size_t count, struct cfg_edits *ret,
                      struct error *err) must_check;

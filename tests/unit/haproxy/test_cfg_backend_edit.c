@@ -204,14 +204,16 @@ TEST(a_backend_is_made_at_the_end)
                          "100\n    server n2 10.0.0.2:80 weight 1\n");
 }
 
-TEST(what_is_not_there_is_an_error)
+TEST(what_is_not_there_or_there_already_is_an_error)
 {
     const struct backend_server server = S(100);
     struct backend b = {.name = (char *)"be"};
     const struct change bad[] = {{.kind = CHANGE_SET_SERVER, .backend = &b, .server = &server, .fields = SERVER_WEIGHT},
                                  {.kind = CHANGE_REMOVE_SERVER, .backend = &b, .server = &server},
-                                 {.kind = CHANGE_SET_BACKEND, .backend = &b}};
-    static const char *const texts[] = {"backend be\n server n2 a\n", "backend x\n server n1 a\n", "backend x\n"};
+                                 {.kind = CHANGE_SET_BACKEND, .backend = &b},
+                                 {.kind = CHANGE_ADD_SERVER, .backend = &b, .server = &server}};
+    static const char *const texts[] = {"backend be\n server n2 a\n", "backend x\n server n1 a\n", "backend x\n",
+                                        "backend be\n server n1 a\n"};
     for (size_t i = 0; i < array_len(bad); i++) {
         cleanup(cfg_file_fini) struct cfg_file f = {0};
         cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
