@@ -57,7 +57,7 @@ struct written {
     const char *reload_id;  /* NULL: none comes, it is applied already */
     const char *reload_why; /* it could not be without; NULL: not tried, or nothing is to be said */
     int64_t retry_after_ms;
-    bool gone_at_commit;                     /* perhaps committed all the same */
+    bool unloaded; /* perhaps committed all the same, or it was to load what had been written before */
     uint64_t begin_us, change_us, commit_us; /* time spent in requests of each part */
     char *const *foreign;                    /* other clients' dead transactions that were deleted to make room */
     size_t foreign_count;

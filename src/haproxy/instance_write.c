@@ -195,9 +195,9 @@ static void instance_write_committed(struct instance *in, const struct written *
 static void instance_transaction_failed(struct instance *in, const struct written *w)
 {
     ENGINES_DO(in, not_committed);
-    /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does that on
-     * a connection that was kept. */
-    if (w->result == TRANSACTION_CONFLICT && w->gone_at_commit)
+    /* Gone at its commit: perhaps committed by it, the answer lost and the request sent again by libcurl, which does that on a
+     * connection that was kept. An empty one: what the file says of what it was to load is of a version that may be past. */
+    if (w->unloaded && w->result != TRANSACTION_ABORTED)
         instance_must_reload(in);
     instance_write_failed(in, w->result, &w->error, w->retry_after_ms);
 }

@@ -37,7 +37,8 @@ static void dataplane_driver_written(struct dataplane_driver *d)
                               .reload_id = t->reload_id,
                               .reload_why = why,
                               .retry_after_ms = t->retry_after_ms,
-                              .gone_at_commit = t->failed_in == TRANSACTION_COMMIT && t->error.http_status == 404,
+                              .unloaded = (t->step_count == 0 && !t->cleanup_only) ||
+                                          (t->failed_in == TRANSACTION_COMMIT && t->error.http_status == 404),
                               .begin_us = t->begin_us,
                               .change_us = t->change_us,
                               .commit_us = t->commit_us,
@@ -100,7 +101,7 @@ static void driver_write_transact(struct dataplane_driver *d, int64_t version, b
  *   servers come or go, all of their words can be said to HAProxy    so; a health check begins with the reload that follows
  *   settings of a backend with comments change, which an API from 3.4 on drops as it puts the backend    so, and a reload
  *   the API's write of the file would mean something else            the file from before goes back, and a transaction, previewed
- *   a backend is new or changes, HAProxy may run another file        a transaction
+ *   a backend is new or changes, HAProxy may run another file, or a failed reload put another one back    a transaction
  */
 
 /* Comments that the API writes anew, and those of an earlier write. */
@@ -151,7 +152,8 @@ static int driver_write_prepare(struct dataplane_driver *d, const struct datapla
         list[i] = *s->changes.list[i];
     s->before = cfg_content_new(dataplane_answer_take(a), a->body_len);
     const struct cfg_file *f = cfg_content_file(s->before, &err);
-    if (f == NULL || cfg_backend_edit(f, list, s->changes.count, &s->edits, &err) != 0)
+    if (f == NULL || (f->version >= 0 && f->version != s->version) ||
+        cfg_backend_edit(f, list, s->changes.count, &s->edits, &err) != 0)
         return -1;
     driver_write_cut_head(s->before, &s->edits);
     cfg_file_print(f, &s->edits, NULL, &text);
