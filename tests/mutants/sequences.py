@@ -78,6 +78,16 @@ FOUND = (
     Mutant("a file that is behind is not seen", "haproxy/dataplane/reader.c", "o->to->split = o->file_version >= 0 && o->file_version != o->to->version;", "o->to->split = false;"),
 )
 
+DRIVER_WRITE = "haproxy/dataplane/driver_write.c"
+
+# Behind an API that adds servers.
+ADDS = (
+    Mutant("a write that another writer kept from being loaded is loaded", DRIVER_WRITE, "(t->step_count == 0 && !t->cleanup_only) ||", ""),
+    Mutant("the file that a failed reload put back is written on", DRIVER_WRITE, " || (f->version >= 0 && f->version != s->version) ||", " ||"),
+    Mutant("a server that an edit has put back is added to its file again", "haproxy/cfg/backend_edit.c",
+           "if (cfg_lines_server(b, c->server->name) != NULL)", "if (false)"),
+)
+
 TARGET = "configuration/target.c"
 RUNS = "configuration/target_runs.c"
 
@@ -148,4 +158,4 @@ CLUSTERS = (
     Mutant("a daemon does not give the file to the next one", "haproxy/local/driver_file.c", "if (d->options.takes_turns && !loads)", "if (false && !loads)"),
 )
 
-room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *CLUSTERS, *WHOLE, *FOUND))
+room("sequences", ("test_sequences",), (*STREAMS, *REPAIRS, *REPORTS, *LOCAL, *CLUSTERS, *ADDS, *WHOLE, *FOUND))

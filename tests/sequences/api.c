@@ -210,6 +210,17 @@ static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mo
         a->troubled_us = r->answer_us;
 }
 
+/* What goes with a write of the whole file was decided when that was asked for. */
+static struct decided decided(struct api *a, const struct dataplane_client *c, const char *method, const char *path)
+{
+    bool gets = strcmp(method, "GET") == 0;
+    if (c == &a->file && !gets && (str_has_prefix(path, "/configuration/raw?") || str_has_prefix(path, "/runtime/")))
+        return a->write_decided;
+    if (gets && str_eq(path, "/configuration/raw"))
+        a->write_decided = clusters_decided(a);
+    return clusters_decided(a);
+}
+
 void api_send(struct dataplane_client *c, const char *method, const char *path, const char *json, const char *actions,
               void (*on_answer)(void *arg, const struct dataplane_answer *a), void *arg)
 {
@@ -228,7 +239,7 @@ void api_send(struct dataplane_client *c, const char *method, const char *path, 
     *r = (struct request){
         .busy = true, .sent_us = a->world->now_us, .life = a->world->life, .on_answer = on_answer, .arg = arg};
     r->ask = ask;
-    r->decided = clusters_decided(a);
+    r->decided = decided(a, c, method, path);
     buf_init(&r->reply.body, 0);
     r->json = mem_strdup(json);
     r->actions = mem_strdup(actions);

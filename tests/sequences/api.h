@@ -152,10 +152,13 @@ struct api {
     uint64_t fought_us[OURS]; /* what the daemon wrote was undone that often, that it leaves HAProxy alone; 0: never */
     uint64_t undone_us[OURS][3]; /* newest first */
     unsigned undone_written[OURS];
-    uint64_t troubled_us; /* a request did last not go well for no fault of the daemon's */
-    unsigned writes;      /* requests that change anything */
-    unsigned written;     /* changes of the file by the daemon */
-    unsigned requests;    /* since window_us */
+    uint64_t troubled_us;         /* a request did last not go well for no fault of the daemon's */
+    unsigned writes;              /* requests that change anything */
+    unsigned written;             /* changes of the file by the daemon */
+    unsigned requests;            /* since window_us */
+    uint64_t lied_us;             /* it said last that HAProxy had followed, and that had not; 0: never */
+    struct decided write_decided; /* a write of the whole file: when the file was asked for, which it changes */
+    unsigned dies_asks;           /* the daemon dies once one of these is carried out; bits of enum ask; 0: none */
     uint64_t window_us;
 };
 
@@ -207,5 +210,14 @@ void api_reload_ends(struct api *a);
 void api_schedule_reload(struct api *a);          /* by another writer */
 void api_outdate(struct api *a, int64_t version); /* transactions that were begun at it, or before */
 void api_provoke(struct api *a);                  /* another writer sees what the daemon wrote */
+
+void api_message(struct request *r, int status, const char *text);
+void api_unexpected(struct api *a, const struct request *r);
+
+/* api_adds.c: servers that come and go while HAProxy runs, and the write of the whole file with them. */
+void api_add_server(struct api *a, struct request *r, size_t backend);
+void api_delete_server(struct api *a, struct request *r, size_t backend, struct running_server *is);
+void api_post_file(struct api *a, struct request *r, const char *query);
+bool api_act(struct api *a, const struct request *r); /* its X-Runtime-Actions; false: HAProxy refused one */
 
 bool api_take_fault(struct api *a, enum ask ask, enum fault_mode *ret);

@@ -44,14 +44,14 @@ static bool is_part(const struct address *at, size_t i, const char *text)
     return i < at->count && strcmp(at->parts[i], text) == 0;
 }
 
-static void message(struct request *r, int status, const char *text)
+void api_message(struct request *r, int status, const char *text)
 {
     r->reply.status = status;
     buf_clear(&r->reply.body);
     buf_printf(&r->reply.body, "{\"code\":%d,\"message\":\"%s\"}", status, text);
 }
 
-static void unexpected(struct api *a, const struct request *r)
+void api_unexpected(struct api *a, const struct request *r)
 {
     violate(a->world, "known-request", "%s: %s %s %s", a->url, r->method, r->path, r->json != NULL ? r->json : "");
 }
@@ -121,7 +121,7 @@ static void reloads(struct api *a, struct request *r, const struct address *at)
 {
     unsigned number = at->count > 1 ? (unsigned)strtoul(strchr(at->parts[1], '-') + 1, NULL, 10) : 0;
     if (at->count > 1 && (number == 0 || number > a->reload_number)) {
-        message(r, 404, "no such reload");
+        api_message(r, 404, "no such reload");
         return;
     }
     r->reply.status = 200;
@@ -173,17 +173,17 @@ static void begin(struct api *a, struct request *r, const struct address *at)
 {
     const char *version = query_value(at, "version=");
     if (version == NULL || strtoll(version, NULL, 10) != a->memory.version) {
-        message(r, 409, "version mismatch");
+        api_message(r, 409, "version mismatch");
         return;
     }
     struct transaction *t = free_place(a);
     if (t == NULL || api_has_no_room(a)) {
-        message(r, 429, "cannot start a new transaction, reached the maximum amount of 20");
+        api_message(r, 429, "cannot start a new transaction, reached the maximum amount of 20");
         return;
     }
     *t = (struct transaction){.number = ++a->transaction_number,
                               .version = a->memory.version,
-                              .lost = r->reply.status < 0 || r->life != a->world->life,
+                              .lost = r->reply.status < 0 || r->life != a->world->life || a->world->targets == NULL,
                               .decided = r->decided,
                               .conf = mem_alloc(sizeof(*t->conf))};
     *t->conf = a->memory;
@@ -222,6 +222,7 @@ static void commit_servers(struct api *a, struct transaction *t)
     a->memory.version = version + 1;
     a->memory.changed = false;
     a->on_disk = a->memory;
+    a->local.unloaded = false;
     a->commits = true;
     check_taken(a, &before, &decided, false, "a commit");
     a->commits = false;
@@ -230,12 +231,12 @@ static void commit_servers(struct api *a, struct transaction *t)
 static void commit(struct api *a, struct request *r, struct transaction *t)
 {
     if (t->status != IN_PROGRESS) {
-        message(r, 406, "transaction is outdated");
+        api_message(r, 406, "transaction is outdated");
         return;
     }
     if (t->version != a->memory.version) {
         t->status = OUTDATED;
-        message(r, 409, "version mismatch");
+        api_message(r, 409, "version mismatch");
         return;
     }
     int64_t version = a->memory.version;
@@ -259,7 +260,7 @@ static void transactions(struct api *a, struct request *r, const struct address 
     else if (at->count == 1)
         list(a, r);
     else if (t == NULL)
-        message(r, 404, "transaction does not exist");
+        api_message(r, 404, "transaction does not exist");
     else if (strcmp(r->method, "PUT") == 0)
         commit(a, r, t);
     else if (strcmp(r->method, "DELETE") == 0) {
@@ -270,7 +271,7 @@ static void transactions(struct api *a, struct request *r, const struct address 
         api_end_transaction(t);
         r->reply.status = 204;
     } else
-        unexpected(a, r);
+        api_unexpected(a, r);
 }
 
 /* ---- the configuration ---- */
@@ -293,7 +294,7 @@ static void change_server(struct api *a, struct request *r, struct conf *c, size
                 r->json != NULL ? why : "no body");
     bool post = strcmp(r->method, "POST") == 0;
     if (post ? section_find(s, line.name) != NULL : was == NULL) {
-        message(r, post ? 409 : 404, "there is, or there is not");
+        api_message(r, post ? 409 : 404, "there is, or there is not");
         return;
     }
     check_line(a, backend, was, &line, "a transaction");
@@ -318,11 +319,11 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
     struct server *at_line = section_find(s, at->parts[4]);
     const char *version = query_value(at, "version=");
     if (version == NULL || strtoll(version, NULL, 10) != a->memory.version) {
-        message(r, 409, "version mismatch");
+        api_message(r, 409, "version mismatch");
         return;
     }
     if (at_line == NULL) {
-        message(r, 404, "no such server");
+        api_message(r, 404, "no such server");
         return;
     }
     if (r->json == NULL || server_read(r->json, &line, why, sizeof(why)) != 0)
@@ -340,6 +341,7 @@ static void write_fast(struct api *a, struct request *r, size_t backend, const s
     api_outdate(a, a->memory.version);
     a->memory.version++;
     a->on_disk = a->memory;
+    a->local.unloaded = false;
     api_provoke(a);
     buf_add(&r->reply.body, r->json);
     struct running_server *is = running_find(&a->running, backend, line.name);
@@ -365,7 +367,7 @@ static void read_section(struct request *r, const struct conf *c, size_t backend
     r->reply.status = 200;
     if (at->count == 3) {
         if (!s->exists)
-            message(r, 404, "no such backend");
+            api_message(r, 404, "no such backend");
         else
             section_print(s, conf_backends[backend], &r->reply.body);
     } else if (is_part(at, 3, "servers")) {
@@ -397,7 +399,7 @@ static void create_backend(struct api *a, struct request *r, struct conf *c)
         if (!str_eq(r->json, body))
             continue;
         if (c->of[b].exists) {
-            message(r, 409, "there is");
+            api_message(r, 409, "there is");
             return;
         }
         c->of[b] = (struct section){.exists = true, .mode = "tcp"};
@@ -406,7 +408,7 @@ static void create_backend(struct api *a, struct request *r, struct conf *c)
         buf_add(&r->reply.body, r->json);
         return;
     }
-    unexpected(a, r);
+    api_unexpected(a, r);
 }
 
 static void configuration(struct api *a, struct request *r, const struct address *at)
@@ -414,12 +416,12 @@ static void configuration(struct api *a, struct request *r, const struct address
     const char *id = query_value(at, "transaction_id=");
     struct transaction *t = find(a, id);
     if (id != NULL && (t == NULL || t->status != IN_PROGRESS)) {
-        message(r, 400, "transaction does not exist");
+        api_message(r, 400, "transaction does not exist");
         return;
     }
     bool whole = a->world->settings.whole != 0;
-    if (whole && is_part(at, 1, "raw") && strcmp(r->method, "POST") == 0) {
-        whole_api_post(a, r, at->query);
+    if (is_part(at, 1, "raw") && strcmp(r->method, "POST") == 0 && (whole || a->world->settings.adds != 0)) {
+        (whole ? whole_api_post : api_post_file)(a, r, at->query);
         return;
     }
     if (is_part(at, 1, "raw") && strcmp(r->method, "GET") == 0) {
@@ -443,7 +445,7 @@ static void configuration(struct api *a, struct request *r, const struct address
     }
     size_t backend = is_part(at, 1, "backends") && at->count > 2 ? conf_backend(at->parts[2]) : BACKENDS;
     if (backend == BACKENDS || (backend >= OURS && strcmp(r->method, "GET") != 0))
-        unexpected(a, r);
+        api_unexpected(a, r);
     if (strcmp(r->method, "GET") == 0)
         read_section(r, t != NULL ? t->conf : &a->memory, backend, at);
     else if (is_part(at, 3, "servers") && t != NULL)
@@ -451,7 +453,7 @@ static void configuration(struct api *a, struct request *r, const struct address
     else if (is_part(at, 3, "servers") && at->count == 5 && strcmp(r->method, "PUT") == 0)
         write_fast(a, r, backend, at);
     else
-        unexpected(a, r);
+        api_unexpected(a, r);
 }
 
 /* ---- the running HAProxy ---- */
@@ -466,7 +468,7 @@ static void tell(struct api *a, struct request *r, size_t backend, struct runnin
     while (admin < array_len(bodies) && !str_eq(bodies[admin], r->json))
         admin++;
     if (admin == array_len(bodies))
-        unexpected(a, r);
+        api_unexpected(a, r);
     if (is->backup || str_has_prefix(is->name, "keep") || name_is_anothers(is->name))
         violate(a->world, "unmanaged", "%s: the daemon sets the state of %s, which is not ours", a->url, is->name);
     serving_of(a, &before);
@@ -475,48 +477,6 @@ static void tell(struct api *a, struct request *r, size_t backend, struct runnin
     if (r->life != a->world->life || a->world->targets == NULL) /* nobody knows any more whose it is */
         api_operate(a, backend, is->name, (enum admin)admin);
     check_taken(a, &before, &r->decided, true, "a runtime update");
-}
-
-/* In maintenance; a health check does not begin. */
-static void add_running(struct api *a, struct request *r, size_t backend)
-{
-    struct server said = {.port = 0};
-    char why[64];
-    size_t *count = &a->running.of[backend].count;
-    if (a->world->settings.adds == 0 || server_read(r->json, &said, why, sizeof(why)) != 0)
-        unexpected(a, r);
-    bool fixed = strcmp(a->running.of[backend].balance, "static-rr") == 0;
-    if (fixed || !a->running.of[backend].exists || *count == SERVERS_MAX || a->local.refuse_adds > 0) {
-        a->local.refuse_adds -= a->local.refuse_adds > 0;
-        message(r, 500, "words of HAProxy");
-    } else if (running_find(&a->running, backend, said.name) != NULL) {
-        message(r, 409, "Already exists");
-    } else {
-        struct running_server *is = &a->running.of[backend].servers[(*count)++];
-        *is = (struct running_server){.port = said.port,
-                                      .weight = said.weight >= 0 ? said.weight : 1,
-                                      .admin = MAINT,
-                                      .added = true,
-                                      .unchecked = said.check == ON,
-                                      .line = said};
-        memcpy(is->name, said.name, NAME_BYTES);
-        memcpy(is->address, said.address, NAME_BYTES);
-        whole_server_set(a, backend, said.name, WHOLE_HAND_ALL);
-        message(r, 201, "added");
-    }
-}
-
-/* HAProxy deletes none that is in use. */
-static void delete_running(struct api *a, struct request *r, size_t backend, struct running_server *is)
-{
-    is->admin = MAINT;
-    if (is->used_until_us > a->world->now_us) {
-        message(r, 500, "words of HAProxy");
-        return;
-    }
-    size_t at = (size_t)(is - a->running.of[backend].servers);
-    memmove(is, is + 1, (--a->running.of[backend].count - at) * sizeof(*is));
-    r->reply.status = 204;
 }
 
 /* And the daemon waits for that. */
@@ -543,22 +503,22 @@ static void runtime(struct api *a, struct request *r, const struct address *at)
     }
     size_t backend = is_part(at, 1, "backends") && at->count > 2 ? conf_backend(at->parts[2]) : BACKENDS;
     if (backend == BACKENDS)
-        unexpected(a, r);
+        api_unexpected(a, r);
     if (a->haproxy_back_us != 0) {
-        message(r, 500, "connection refused");
+        api_message(r, 500, "connection refused");
         return;
     }
     if (strcmp(r->method, "POST") == 0 && at->count == 4) {
-        add_running(a, r, backend);
+        api_add_server(a, r, backend);
         return;
     }
     struct running_server *is = at->count > 4 ? running_find(&a->running, backend, at->parts[4]) : NULL;
     if (at->count > 4 ? is == NULL : a->running.of[backend].count == 0) {
-        message(r, 404, "no data");
+        api_message(r, 404, "no data");
         return;
     }
     if (strcmp(r->method, "DELETE") == 0 && is != NULL) {
-        delete_running(a, r, backend, is);
+        api_delete_server(a, r, backend, is);
         return;
     }
     if (strcmp(r->method, "PUT") == 0)
@@ -585,6 +545,7 @@ void api_carry_out(struct api *a, struct request *r)
     address_split(&at, r->path);
     clusters_amid(a, r->ask);
     a->writes += strcmp(r->method, "GET") != 0;
+    a->lied_us = r->deaf && strcmp(r->method, "GET") != 0 ? a->world->now_us : a->lied_us;
     if (r->ask == ASK_READ && answered_to(a, r))
         clusters_note_file(a);
     if (is_part(&at, 0, "configuration"))
@@ -600,7 +561,11 @@ void api_carry_out(struct api *a, struct request *r)
     else if (is_part(&at, 0, "stats"))
         whole_api_serves(a, r, at.query);
     else
-        unexpected(a, r);
+        api_unexpected(a, r);
     if (answered != 0)
         r->reply.status = answered;
+    if ((a->dies_asks & (1u << r->ask)) != 0 && answered_to(a, r)) {
+        a->dies_asks = 0;
+        a->world->dies = true;
+    }
 }

@@ -266,8 +266,22 @@ void running_print(const struct running_server *s, struct buf *out)
 
 /* ---- haproxy.cfg ---- */
 
+static bool print_words(const struct server *s, struct buf *out)
+{
+    char copy[WORDS_BYTES], why[64];
+    struct server as = {.port = 0};
+    memcpy(copy, s->words, WORDS_BYTES);
+    memcpy(as.name, s->name, NAME_BYTES);
+    if (s->words[0] == '\0' || local_text_server(copy, &as, why, sizeof(why)) != 0 || !server_eq(&as, s))
+        return false;
+    buf_printf(out, "  server %s %s\n", s->name, s->words);
+    return true;
+}
+
 static void print_line(const struct server *s, struct buf *out)
 {
+    if (print_words(s, out))
+        return;
     buf_printf(out, "  server %s %s", s->name, s->address);
     if (s->port != 0)
         buf_printf(out, ":%u", s->port);
@@ -319,7 +333,7 @@ static void print_section(const struct conf *c, size_t backend, bool written, st
 static void print(const struct conf *c, bool written, struct buf *out)
 {
     static const char frontend[] = "\nfrontend old\n  bind 127.0.0.1:81\n";
-    buf_printf(out, "# _version=%lld\nglobal\n  maxconn 1000\n", (long long)c->version);
+    buf_printf(out, "# _version=%lld\n%sglobal\n  maxconn 1000\n", (long long)c->version, c->head);
     if (c->oddity == ODDITY_DEFAULTS)
         buf_printf(out, "\ndefaults%s\n  mode http\n%s", written ? " unnamed_defaults_1" : "", written ? "" : frontend);
     buf_printf(out, "\ndefaults%s\n  mode tcp\n",

@@ -14,6 +14,8 @@
 #define BACKENDS 3 /* be and two are ours */
 #define OURS 2
 #define NAME_BYTES 24
+#define HEAD_BYTES 800
+#define WORDS_BYTES 128
 
 extern const char *const conf_backends[BACKENDS];
 
@@ -25,8 +27,9 @@ struct server {
     unsigned port, check_port; /* 0: none */
     int weight;                /* -1: none */
     enum flag check, maintenance, backup, send_proxy_v2;
-    unsigned maxconn; /* nobody's but an operator's; 0: none */
-    char options[32]; /* proxy-v2-options, comma-separated: a field of several values, an operator's, too */
+    unsigned maxconn;        /* nobody's but an operator's; 0: none */
+    char options[32];        /* proxy-v2-options, comma-separated: a field of several values, an operator's, too */
+    char words[WORDS_BYTES]; /* of its line in their order, as long as they say the same; "": none */
 };
 
 struct section {
@@ -49,6 +52,7 @@ enum oddity {
 
 struct conf {
     int64_t version;
+    char head[HEAD_BYTES]; /* comments that the daemon put at its top, with their newlines */
     struct section of[BACKENDS];
     enum oddity oddity;
     bool changed; /* of a transaction: a server of the first backend is another one than in the file */

@@ -19,7 +19,8 @@ struct event {
 
 struct event_kind {
     const char *
-        name; /* "local-...": only where HAProxy is reached by its own file and sockets; "cluster-...": with another cluster */
+        name; /* "local-...": only where HAProxy is reached by its own file and sockets; "cluster-...": with another cluster; "adds-...": behind an API that adds
+                 * servers, where some of the first kind happen, too */
     unsigned weight;             /* how often, by chance */
     unsigned below[NUMBERS_MAX]; /* each number is below this; 0: it has no more */
     void (*happen)(struct world *w, const unsigned *n);

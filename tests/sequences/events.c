@@ -381,7 +381,8 @@ static void hangup(struct world *w, const unsigned *n)
     for (size_t i = 0; i < w->settings.targets; i++)
         if (local_commands_are_in_vain(&w->apis[i]))
             w->apis[i].local.excused_us = w->now_us;
-    targets_refresh(w->targets);
+    if (w->targets != NULL)
+        targets_refresh(w->targets);
 }
 
 static void local_use_some(struct world *w, const unsigned *n)
@@ -392,6 +393,13 @@ static void local_use_some(struct world *w, const unsigned *n)
 static void local_refuse_adds(struct world *w, const unsigned *n)
 {
     api_of(w, n[0])->local.refuse_adds += n[1] + 1;
+}
+
+/* Amid a write, say. */
+static void adds_die(struct world *w, const unsigned *n)
+{
+    api_of(w, n[0])->dies_asks = 1u << n[1];
+    w->dies_for_s = n[2];
 }
 
 static void local_other_daemon(struct world *w, const unsigned *n)
@@ -507,5 +515,10 @@ const struct event_kind event_kinds[] = {
      {TARGETS_MAX, OURS, 40, 30},
      cluster_busy,
      "target backend times every(0.1 s): it writes again and again"},
+    {"adds-die",
+     3,
+     {TARGETS_MAX, ASKS, 20},
+     adds_die,
+     "target request down(s): the daemon's next one is carried out, and it dies"},
 };
 const size_t event_kind_count = sizeof(event_kinds) / sizeof(event_kinds[0]);

@@ -147,6 +147,8 @@ static bool next_line(struct api *a, const char **at, struct text_line *l)
         l->kind = LINE_SERVER;
         memset(&l->server, 0, sizeof(l->server));
         snprintf(l->server.name, NAME_BYTES, "%s", next_word(&rest));
+        if (a->world->settings.adds != 0 && a->world->settings.whole == 0 && strlen(rest) < WORDS_BYTES)
+            snprintf(l->server.words, WORDS_BYTES, "%s", rest);
         if (local_text_server(rest, &l->server, why, sizeof(why)) != 0)
             violate(a->world, "known-fields", "%s: %s in a line of its file: %s", a->url, why, l->text);
     }

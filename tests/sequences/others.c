@@ -100,6 +100,7 @@ void api_edit(struct api *a, const struct conf *to, bool reload)
     a->on_disk = *to;
     a->on_disk.version = version;
     a->memory = a->on_disk;
+    a->local.unloaded = a->local.unloaded && down; /* else the note is of a version that is past */
     local_edited(a);
     a->local.behind = true;
     a->touched_us = a->edited_us = a->world->now_us;
@@ -242,7 +243,7 @@ void api_mend(struct api *a)
     memset(a->faults, 0, sizeof(a->faults));
     local_mend(a);
     clusters_mend(a);
-    a->fail_reloads = a->whole.refuse_actions = 0;
+    a->fail_reloads = a->whole.refuse_actions = a->dies_asks = 0;
     a->other_writer = 0;
     a->other_writer_due_us = 0;
     api_end_transactions(a, true);

@@ -92,7 +92,9 @@ static const struct event_kind *whole_kind_by_chance(struct dice *dice, bool loc
 
 static unsigned weight_of(const struct event_kind *k, const struct settings *s)
 {
-    bool is_none = (s->local == LOCAL_NONE && str_has_prefix(k->name, "local-")) ||
+    bool of_adds = s->adds != 0 && (str_eq(k->name, "local-use") || str_eq(k->name, "local-refuse-adds"));
+    bool is_none = (s->local == LOCAL_NONE && !of_adds && str_has_prefix(k->name, "local-")) ||
+                   (s->adds == 0 && str_has_prefix(k->name, "adds-")) ||
                    (s->clusters == 0 && str_has_prefix(k->name, "cluster-"));
     return is_none ? 0 : k->weight;
 }
@@ -154,7 +156,7 @@ void stream_by_chance(struct stream *s, unsigned long seed, size_t count, unsign
     for (unsigned i = 0; i < 8; i++)
         (void)dice_below(&dice, 2);
     settings_by_chance(s, &dice, local, whole, clusters);
-    s->settings.adds = whole && local == LOCAL_NONE && seed % 2 == 1;
+    s->settings.adds = local == LOCAL_NONE && (whole ? seed % 2 == 1 : !clusters && seed % 3 == 1);
     for (s->count = 0; s->count < count && s->count < EVENTS_MAX; s->count++) {
         struct event *e = &s->events[s->count];
         *e = (struct event){.after_ms = pause_by_chance(&dice)};

@@ -89,66 +89,6 @@ void whole_api_loaded(struct api *a)
     whole_loaded(a);
 }
 
-/* ---- what HAProxy is sent beside a write ---- */
-
-static bool set_address(struct running_server *is, char *words)
-{
-    const char *address = strsep(&words, " "), *port = words;
-    if (address == NULL || port == NULL || strlen(address) >= NAME_BYTES)
-        return false;
-    snprintf(is->address, NAME_BYTES, "%s", address);
-    is->port = (unsigned)strtoul(port, NULL, 10);
-    return true;
-}
-
-static bool set_state(struct running_server *is, const char *word)
-{
-    if (!str_eq(word, "maint") && !str_eq(word, "ready"))
-        return false;
-    is->admin = str_eq(word, "maint") ? MAINT : READY;
-    return true;
-}
-
-/* "SetServerAddr BACKEND SERVER ..." False: HAProxy refuses it. */
-static bool act(struct api *a, char *words, bool deaf)
-{
-    static const char *const actions[] = {"SetServerAddr", "SetServerWeight", "SetServerState"};
-    cleanup(mem_free_ptr) char *whole = mem_strdup(words);
-    const char *action = strsep(&words, " ");
-    size_t kind = 0, backend = conf_backend(strsep(&words, " "));
-    const char *name = words != NULL ? strsep(&words, " ") : NULL;
-    while (kind < array_len(actions) && !str_eq(actions[kind], action))
-        kind++;
-    if (kind == array_len(actions) || backend == BACKENDS || words == NULL)
-        violate(a->world, "known-request", "%s: the action %s", a->url, whole);
-    struct running_server *is = running_find(&a->running, backend, name);
-    whole_command_begins(a, whole);
-    bool refused = a->whole.refuse_actions == 1 || is == NULL || a->haproxy_back_us != 0;
-    a->whole.refuse_actions -= a->whole.refuse_actions > 0;
-    world_say(a->world, "  %s: %s%s", a->url, whole, refused ? ": refused" : "");
-    whole_command_ends(a, whole, refused);
-    if (refused || deaf)
-        return !refused;
-    if (kind == 1)
-        is->weight = (int)strtol(words, NULL, 10);
-    else if (!(kind == 0 ? set_address(is, words) : set_state(is, words)))
-        violate(a->world, "known-request", "%s: the action %s", a->url, whole);
-    whole_server_set(a, backend, name, (enum whole_hand)(kind == 0 ? WHOLE_HAND_ADDRESS : 1u << kind));
-    return true;
-}
-
-/* Of several the first that fails ends it. */
-static bool tell(struct api *a, const struct request *r)
-{
-    cleanup(mem_free_ptr) char *copy = mem_strdup(r->actions);
-    bool good = true;
-    for (char *rest = copy, *one; good && (one = strsep(&rest, ";")) != NULL;)
-        good = act(a, one, r->deaf);
-    if (!good || r->deaf)
-        a->whole.not_told_us = a->world->now_us;
-    return good;
-}
-
 /* ---- writes ---- */
 
 static void reply(struct api *a, struct request *r, int status, const char *why)
@@ -172,7 +112,7 @@ static void write_file(struct api *a, struct request *r)
     a->memory = a->on_disk;
     a->written++;
     api_provoke(a);
-    bool told = r->actions == NULL || tell(a, r);
+    bool told = r->actions == NULL || api_act(a, r);
     reply(a, r, told ? 201 : 500, told ? NULL : "words of HAProxy");
 }
 

@@ -16,6 +16,7 @@
 #define STEPS_AT_ONE_MOMENT 2000
 #define RESYNC_MS 30000
 #define STOP_US 30000000
+#define LIE_US 5000000 /* until the daemon has repaired it */
 
 struct world *world;
 
@@ -249,6 +250,7 @@ void daemon_start(struct world *w)
     static char glob[] = "keep*";
     static char *const keep[] = {glob};
     struct driver *drivers[TARGETS_MAX];
+    w->start_us = 0;
     if (w->targets != NULL)
         return;
     telemetry_init(&w->telemetry, "0");
@@ -356,6 +358,25 @@ static void go_to(struct world *w, uint64_t us)
     w->at_one_moment = 0;
 }
 
+/* What HAProxy does not have though its API said so, the next daemon cannot know. */
+static bool is_lied_to(const struct world *w)
+{
+    for (size_t i = 0; i < w->settings.targets; i++)
+        if (w->apis[i].lied_us > w->apis[i].reloaded_us && w->now_us < w->apis[i].lied_us + LIE_US)
+            return true;
+    return false;
+}
+
+static void die_if_due(struct world *w)
+{
+    if (w->dies && w->targets != NULL && w->stop_us == 0 && !is_lied_to(w)) {
+        world_say(w, "the daemon dies");
+        daemon_kill(w);
+        w->start_us = w->now_us + (uint64_t)w->dies_for_s * 1000000 + 1;
+    }
+    w->dies = false;
+}
+
 /* The next thing that happens by itself, if it does before the end. */
 static bool happen(struct world *w, uint64_t end_us)
 {
@@ -373,10 +394,14 @@ static bool happen(struct world *w, uint64_t end_us)
     next = timer ? t->due_ms * 1000 : next;
     bool look = w->due_ms != 0 && w->due_ms * 1000 < next;
     next = look ? w->due_ms * 1000 : next;
+    bool starts = w->start_us != 0 && w->start_us < next;
+    next = starts ? w->start_us : next;
     if (next > end_us)
         return false;
     go_to(w, next);
-    if (look) {
+    if (starts) {
+        daemon_start(w);
+    } else if (look) {
         world_read(w);
     } else if (timer) {
         t->due_ms = 0;
@@ -385,6 +410,7 @@ static bool happen(struct world *w, uint64_t end_us)
         api_happen(api);
     }
     check_step(w);
+    die_if_due(w);
     return true;
 }
 

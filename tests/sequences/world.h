@@ -53,8 +53,11 @@ struct world {
     struct desired desired_states[OURS]; /* as computed last */
     uint64_t due_ms;                     /* when Kubernetes' part is to be read again; 0: never */
     bool stopped;
-    uint64_t stop_us; /* it is to end since then; 0: it is not */
-    unsigned life;    /* of the daemon, counted */
+    uint64_t stop_us;    /* it is to end since then; 0: it is not */
+    unsigned life;       /* of the daemon, counted */
+    bool dies;           /* now */
+    unsigned dies_for_s; /* and starts so long after that, */
+    uint64_t start_us;   /* then; 0: it runs, or an event starts it */
 
     struct want wants[OURS][SERVERS_MAX];
     size_t want_counts[OURS];
