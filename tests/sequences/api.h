@@ -156,6 +156,7 @@ struct api {
     unsigned writes;              /* requests that change anything */
     unsigned written;             /* changes of the file by the daemon */
     unsigned requests;            /* since window_us */
+    unsigned forgotten_loads;     /* of an API that was started again, in a row */
     uint64_t lied_us;             /* it said last that HAProxy had followed, and that had not; 0: never */
     struct decided write_decided; /* a write of the whole file: when the file was asked for, which it changes */
     unsigned dies_asks;           /* the daemon dies once one of these is carried out; bits of enum ask; 0: none */

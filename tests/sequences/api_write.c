@@ -97,6 +97,7 @@ void api_reload_ends(struct api *a)
         world_say(a->world, "  %s: reload r-%u fails", a->url, a->reload_number);
         return;
     }
+    a->forgotten_loads = 0;
     a->good = a->on_disk;
     running_load(&a->running, &a->on_disk);
     whole_api_loaded(a);

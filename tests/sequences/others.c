@@ -111,8 +111,19 @@ void api_edit(struct api *a, const struct conf *to, bool reload)
         api_leave_states(a);
 }
 
+/* Two of them in a row are accepted by the daemon, where HAProxy runs the file as far as it can be read; whether it checks is none of
+ * that. */
+static void forget_load(struct api *a)
+{
+    a->forgotten_loads += a->reload_pending;
+    for (size_t b = 0; b < OURS && a->world->settings.whole == 0 && a->forgotten_loads > 1; b++)
+        for (size_t i = 0; i < a->running.of[b].count; i++)
+            a->running.of[b].servers[i].unchecked = false;
+}
+
 void api_restart(struct api *a, uint64_t down_us)
 {
+    forget_load(a);
     a->memory = a->on_disk;
     free(a->whole.answered);
     a->whole.answered = mem_strdup(a->local.text);
