@@ -166,6 +166,12 @@ static void answer_error(struct request *r, int status)
     buf_printf(&r->reply.body, "{\"code\":%d,\"message\":\"by a fault\"}", status);
 }
 
+/* A preview of a transaction is none. */
+static bool validates(const struct request *r)
+{
+    return str_eq(r->method, "POST") && str_has_prefix(r->path, "/configuration/raw?");
+}
+
 static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mode mode)
 {
     if (r->answer_us > a->troubled_us)
@@ -196,8 +202,7 @@ static void befall(struct api *a, struct request *r, enum ask ask, enum fault_mo
         break;
     case FAULT_400:
         a->refused_us = a->world->now_us;
-        answer_error(r, ask == ASK_COMMIT || ask == ASK_UPDATE || str_has_prefix(r->path, "/configuration/raw?") ? 400
-                                                                                                                 : 500);
+        answer_error(r, ask == ASK_COMMIT || ask == ASK_UPDATE || validates(r) ? 400 : 500);
         break;
     case FAULT_DEAF:
         a->refused_us = a->world->now_us;
@@ -231,10 +236,10 @@ void api_send(struct dataplane_client *c, const char *method, const char *path, 
     if (r->busy)
         violate(a->world, "one-at-a-time", "%s: %s %s while %s %s is under way", a->url, method, path, r->method,
                 r->path);
-    bool validates = strstr(path, "only_validate=true") != NULL;
-    check_sent(a, validates ? "GET" : method, path);
+    bool only_validates = strstr(path, "only_validate=true") != NULL;
+    check_sent(a, only_validates ? "GET" : method, path);
     if (str_has_prefix(path, "/configuration/raw?") && json != NULL)
-        whole_api_begins(a, json, !validates);
+        whole_api_begins(a, json, !only_validates);
     request_fini(r);
     *r = (struct request){
         .busy = true, .sent_us = a->world->now_us, .life = a->world->life, .on_answer = on_answer, .arg = arg};
