@@ -59,6 +59,8 @@ room("beside a write: the start", ("test_instance_replace",), (
     Mutant("what was sent runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),
     Mutant("what was sent is loaded for nothing", READER, "        o->to->unloaded = false;\n", ""),
     Mutant("weights that nobody sees are as sent", READER, "o->back.strict = true; /*", "o->back.strict = false; /*"),
+    Mutant("who is removed still has to run", READER, "            c->kind = CHANGE_REMOVE_SERVER;", "            (void)c;"),
+    Mutant("who is removed may stay", BACK, "if (c->kind == CHANGE_REMOVE_SERVER && is != NULL)", "if (false)"),
     Mutant("what was not sent is read back", READER, "    if (o->told.count > 0) {", "    if (false) {"),
     Mutant("what is to be loaded after a write was loaded before", "haproxy/instance.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
 ))

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/cfg/backend.h"
 #include "haproxy/cfg/content.h"
 #include "haproxy/cfg/servers.h"
 #include "haproxy/dataplane/about.h"
@@ -197,6 +198,19 @@ static void take_unloaded(struct reader *o, const char *head, size_t len)
         (void)replacement_told(head, len, version, &o->told);
 }
 
+/* Of a server that the file has no more, the command was the first half of its end. */
+static void take_removals(struct reader *o, const struct cfg_file *file)
+{
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
+    for (size_t i = 0; i < o->told.count; i++) {
+        struct change *c = o->told.list[i];
+        cfg_lines_find(&lines, file, c->backend->name);
+        if (c->fields == SERVER_MAINTENANCE && c->server->maintenance &&
+            cfg_lines_server(&lines, c->server->name) == NULL)
+            c->kind = CHANGE_REMOVE_SERVER;
+    }
+}
+
 static void take_raw(struct reader *o, const struct dataplane_answer *a)
 {
     cleanup(cfg_file_fini) struct cfg_file head = {0};
@@ -218,6 +232,7 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
         readout_let_file_go(o->to, false);
         return;
     }
+    take_removals(o, file);
     o->file_version = known ? head.version : file->version;
     o->to->file_problem = cfg_file_problem(file);
     o->to->defaults_problem = cfg_file_defaults_problem(file);
