@@ -200,6 +200,8 @@ void instance_free_file(struct instance *in)
 {
     struct cfg_content *file = in->readout.file;
     const unsigned own = 1u + (in->guard.file == file) + (in->readout.before == file);
+    if (in->options.dry)
+        return;
     bool reviewed = true;
     bool large = file != NULL && file->len >= in->large_file_bytes;
     for (size_t i = 0; i < in->backend_count; i++)

@@ -74,7 +74,6 @@ struct server_memory {
 };
 /* So many; *ret: a list for free(), with names borrowed until the next pass. */
 size_t server_states_memory(const struct server_states *s, struct server_memory **ret);
-void server_states_recall(struct server_states *s, const struct server_memory *m, uint64_t now_ms);
 
 /* When a pass is due by itself because a clock ends; 0: never. */
 uint64_t server_states_due_ms(const struct server_states *s);
