@@ -56,6 +56,8 @@ void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg);
 
 /* ---- what is known of it now, as plain values for engines and reports */
 
+#define INSTANCE_CANNOT_READ "cannot read HAProxy's configuration" /* stands before such a problem */
+
 struct instance_view {
     const char *url;        /* of its Data Plane API, or the path of the file */
     const char *user;       /* of the login; NULL: there is none */

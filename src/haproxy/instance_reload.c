@@ -225,7 +225,8 @@ static void instance_last_unknown(struct instance *in, const struct error *err)
 {
     struct instance_last_reload *last = &in->loading.last;
     bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
-    instance_remark_last(in, mem_printf("the list of reloads cannot be read: %s", err->message));
+    if (!last->again)
+        instance_remark_last(in, mem_printf("the list of reloads cannot be read: %s", err->message));
     if (!last->again && may_pass && ++last->failures < LAST_RELOAD_FAILURES_MAX) {
         instance_problem(in, "cannot read the list of reloads", err);
         pace_pause(&in->pace, true, -1, clock_mono_ms());

@@ -7,7 +7,7 @@ ANSWER = "daemon/inspect/inspect.c"
 DECIDE = "daemon/inspect/inspect_report.c"
 
 room("memory", ("test_inspect", "test_inspect_decide"), (
-    Mutant("a daemon that does not lead answers", ANSWER, "bool leads = of->targets != NULL, read = true;", "bool leads = true, read = of->targets != NULL;"),
+    Mutant("a daemon that does not lead answers", ANSWER, "bool leads = of->targets != NULL, read = true, ", "bool leads = true, read = of->targets != NULL, "),
     Mutant("what Kubernetes has is known before it was read", ANSWER, "read = read && states[i].last != NULL;", "read = read && (states[i].last != NULL || true);"),
     Mutant("a HAProxy that is away is known", ANSWER, "read = read && v.version >= 0 && !v.away && v.last_reload_known;", "read = read && v.version >= 0 && v.last_reload_known;"),
     Mutant("other backends are the same ones", ANSWER, 's->mappings[i].port != NULL ? s->mappings[i].port : ""', '""'),
@@ -19,7 +19,8 @@ room("memory", ("test_inspect", "test_inspect_decide"), (
     Mutant("who asks reports losses", ANSWER, "b->in.loss_limit = &b->losses;", "b->in.loss_limit = &s->loss_limit;"),
     Mutant("a pause is not reported", ANSWER, "b->in.conflict ? s->pause.until_ms : 0", "0"),
     Mutant("what HAProxy rejected is written", ANSWER, "s->last.rejected_version >= 0 &&", "s->last.rejected_version > 1000000 &&"),
-    Mutant("runtime updates that failed are tried", DECIDE, "return b->runtime.readable && b->in.at.open;", "return b->runtime.readable;"),
+    Mutant("what HAProxy takes by now is rejected still", ANSWER, " && s->report.problem.kind != ERROR_NONE);", ");"),
+    Mutant("runtime updates that failed are tried", DECIDE, "bool adds = t->adds && b->in.at.open && ", "bool adds = t->adds && "),
     Mutant("a reload that is due is none", DECIDE, "(b->choice.transaction || b->in.dirty)", "b->choice.transaction"),
     Mutant("a pause is none", DECIDE, "return b->paused_until_ms != 0 && v != PLAN_IN_SYNC;", "return false;"),
     Mutant("a pause is none for commands", DECIDE, "if (backend_decision_suspended(&b->in) || decide_pauses(b, b->first.verdict))", "if (backend_decision_suspended(&b->in))"),

@@ -83,6 +83,8 @@ static void inspect_fill_target(const struct inspect_of *of, const struct target
         b->desired = r->mappings[i].desired;
         if (v.away || !s->at->was_read || s->at->unreadable.kind != ERROR_NONE) {
             b->unseen = s->at->unreadable.kind != ERROR_NONE ? s->at->unreadable : *v.problem;
+            if (str_has_prefix(b->unseen.message, INSTANCE_CANNOT_READ ": "))
+                error_set(&b->unseen, v.problem->kind, "%s", v.problem->message + strlen(INSTANCE_CANNOT_READ ": "));
             continue;
         }
         b->seen = true;
@@ -185,20 +187,8 @@ static void inspect_answer_plan(const struct inspect_of *of, const struct mappin
     for (size_t i = 0; i < r.mapping_count; i++)
         r.mappings[i].desired = desired_ref(states[i].last);
     inspect_fill(of, &r);
-    for (size_t i = 0; i < r.target_count; i++) {
+    for (size_t i = 0; i < r.target_count; i++)
         inspect_decide(&r, &r.targets[i]);
-        for (size_t k = 0; k < r.mapping_count; k++) {
-            const struct servers_backend *s = &targets_at(of->targets, i)->servers->backends[k];
-            struct inspect_backend *b = &r.targets[i].backends[k];
-            b->rejected = b->seen && b->plan.verdict == PLAN_WRITE && s->last.rejected_version >= 0 &&
-                          s->report.problem.kind != ERROR_NONE;
-            if (!b->rejected)
-                continue;
-            free(b->plan.text);
-            b->plan.why = b->plan.text = mem_strdup(s->report.problem.message);
-            b->plan.verdict = PLAN_REFUSE;
-        }
-    }
     inspect_show(&r, &how, &out, &problems);
     inspect_print_settings(of->settings, &settings);
     json_put_text(doc, root, "settings", buf_str(&settings));
@@ -212,15 +202,24 @@ void inspect_answer(const struct inspect_of *of, const struct mapping_state *sta
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    bool leads = of->targets != NULL, read = true;
+    bool leads = of->targets != NULL, read = true, rejected = false;
     for (size_t i = 0; i < of->mappings->count; i++)
         read = read && states[i].last != NULL;
     for (size_t i = 0; leads && i < targets_count(of->targets); i++) {
-        const struct instance_view v = instance_view(targets_at(of->targets, i)->instance);
+        const struct target *t = targets_at(of->targets, i);
+        const struct instance_view v = instance_view(t->instance);
+        for (size_t k = 0; k < of->mappings->count; k++) {
+            const struct servers_backend *s = &t->servers->backends[k];
+            rejected = rejected || (s->last.rejected_version >= 0 && s->report.problem.kind != ERROR_NONE);
+        }
         read = read && v.version >= 0 && !v.away && v.last_reload_known;
     }
-    json_put_text(doc, root, "why", !leads ? "it is not the leader" : !read ? "it has not read everything yet" : NULL);
-    if (leads && read)
+    const char *why_not = !leads     ? "it is not the leader"
+                          : !read    ? "it has not read everything yet"
+                          : rejected ? "HAProxy rejected its change, and is asked again here"
+                                     : NULL;
+    json_put_text(doc, root, "why", why_not);
+    if (why_not == NULL)
         inspect_answer_plan(of, states, query, doc, root);
     json_write(doc, false, body);
     json_free(doc);

@@ -55,11 +55,6 @@ void inspect_report_fini(struct inspect_report *r)
 
 /* ---- what the daemon would do */
 
-bool inspect_updates(const struct inspect_backend *b)
-{
-    return b->runtime.readable && b->in.at.open;
-}
-
 /* Another writer reverts what is written; where the file is as desired, that is over. */
 static bool decide_pauses(const struct inspect_backend *b, enum plan_verdict v)
 {
@@ -151,9 +146,9 @@ static void decide_ways(const struct inspect_target *t, struct inspect_backend *
 {
     const struct diff *d = &b->plan.diff;
     /* Without a reload a drain does not change the file; it is shown as a change only if it is not written. */
-    bool commands = b->plan.verdict == PLAN_NOT_WRITTEN && inspect_updates(b) && !b->choice.transaction;
+    bool commands = b->plan.verdict == PLAN_NOT_WRITTEN && b->in.at.open && !b->choice.transaction;
     /* Who comes and goes without a reload does not where another change of the backend takes one. */
-    bool adds = t->adds && inspect_updates(b) && !b->in.dirty && !d->backend_change && !d->create_backend &&
+    bool adds = t->adds && b->in.at.open && !b->in.dirty && !d->backend_change && !d->create_backend &&
                 !b->actual.takes_no_weights;
     b->reloads = mem_array(d->change_count, sizeof(b->reloads[0]));
     for (size_t i = 0; i < d->change_count; i++) {

@@ -140,8 +140,6 @@ enum inspect_verdict {
     INSPECT_UNKNOWN,                          /* HAProxy could not be read */
 };
 
-/* Changes reach it without a reload, as far as is known. */
-bool inspect_updates(const struct inspect_backend *b);
 enum inspect_verdict inspect_verdict(const struct inspect_backend *b);
 const char *inspect_verdict_word(enum inspect_verdict v); /* "in_sync", "changes", ...: stable, for JSON */
 

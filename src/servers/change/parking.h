@@ -39,7 +39,7 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
 /* How often a refresh changed what it says of any server. */
 uint64_t parking_changes(const struct parking *p);
 
-/* Each in turn; false: no more. `since` counts for those that are no spares. */
+/* For tests, each in turn; false: no more. `since` counts for those that are no spares. */
 struct parking_memory {
     const char *server;
     uint64_t since_ms;

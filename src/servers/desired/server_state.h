@@ -65,7 +65,7 @@ void server_states_end(struct server_states *s, void (*gone)(void *arg, const ch
 /* After the end: the going of that one was announced after all (its node is excluded). */
 void server_states_announce(struct server_states *s, const char *name);
 
-/* What is remembered of a server that is not simply live. */
+/* What is remembered of a server that is not simply live; for tests. */
 struct server_memory {
     const char *name;
     enum server_state state; /* DRAINING or OUT */

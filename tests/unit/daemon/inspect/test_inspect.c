@@ -122,17 +122,13 @@ TEST(losses_are_not_reported_by_who_asks)
     ck_assert_uint_eq(s->loss_limit.count, before);
 }
 
-TEST(what_haproxy_rejected)
+TEST(what_haproxy_rejected_it_is_asked_about_by_the_command)
 {
-    s->engine->options.rules.dry_run = true;
-    desired("n1", "n2 has left");
-    states[0].last = s->by_node;
     s->last.rejected_version = w.version;
-    error_set(&s->report.problem, ERROR_INVALID, "HAProxy rejected the change: line 7");
     ask(true, TEXT);
-    expect("\"status\":1,");
-    expect("refused: ");
-    expect("HAProxy rejected the change: line 7");
+    expect("\"status\":0,");
+    error_set(&s->report.problem, ERROR_INVALID, "HAProxy rejected the change: line 7");
+    ck_assert_str_eq(ask(true, TEXT), "{\"why\":\"HAProxy rejected its change, and is asked again here\"}");
 }
 
 /* ---- whose plan it is */

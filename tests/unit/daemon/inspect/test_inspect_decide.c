@@ -234,6 +234,7 @@ static const struct remembered {
      .theirs = RUNTIME_MAINT, .lost = true},
     /* Runtime updates failed; a reload is due; the file is not to be written. */
     {WANT1, BOTH, SEEN, "park n2 reload", .verdict = INSPECT_CHANGES, .max_loss_percent = 100, .no_updates = true},
+    {WANT2, N1, "n1 ready", "add n2 reload", .verdict = INSPECT_CHANGES, .max_loss_percent = 100, .no_updates = true},
     {WANT1, N1, "n1 ready", "", .verdict = INSPECT_RELOAD_AGAIN, .max_loss_percent = 100, .reload_due = true},
     {WANT1, BOTH, SEEN, "park n2 reload; command n2 maint", .verdict = INSPECT_CHANGES, .max_loss_percent = 100,
      .reload_due = true},
@@ -270,6 +271,7 @@ TEST_EACH(what_is_remembered, array_len(remembered))
     w.park_ttl_ms = 10000;
     w.rules.max_loss_percent = r->max_loss_percent;
     w.remember = remember;
+    world_target(&w)->adds = r->no_updates;
     struct inspect_backend *b = world_add(&w, "be", r->desired);
     world_see_running(&w, b, r->actual, r->running);
     expect(b, r->wanted);
