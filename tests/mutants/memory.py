@@ -26,5 +26,7 @@ room("memory", ("test_inspect", "test_inspect_decide"), (
     Mutant("a pause is none for commands", DECIDE, "if (backend_decision_suspended(&b->in) || decide_pauses(b, b->first.verdict))", "if (backend_decision_suspended(&b->in))"),
     Mutant("a pause lasts where the file is as desired", DECIDE, "b->paused_until_ms != 0 && v != PLAN_IN_SYNC", "b->paused_until_ms != 0"),
     Mutant("what was written counts as returned", DECIDE, "    input.loss_limit = &losses;\n", ""),
+    Mutant("a dry run previews nothing", "haproxy/instance.c", "(in->options.dry || instance_may_ever_write(in)) && instance_wants_preview(in)", "instance_may_ever_write(in) && instance_wants_preview(in)"),
+    Mutant("a dry run lets the file go", "haproxy/instance_read.c", "    if (in->options.dry)\n        return;\n", ""),
     Mutant("a memory that is not used is shown", "daemon/inspect/inspect_print.c", "return r->daemon.used && until_ms != 0 ?", "return until_ms != 0 ?"),
 ))

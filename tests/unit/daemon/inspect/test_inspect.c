@@ -2,6 +2,7 @@
 #include "../../engine_world.h"
 
 #include "daemon/inspect/inspect.h"
+#include "haproxy/instance_internal.h"
 #include "servers/servers_internal.h"
 #include "settings/settings.h"
 
@@ -129,6 +130,27 @@ TEST(what_haproxy_rejected_it_is_asked_about_by_the_command)
     expect("\"status\":0,");
     error_set(&s->report.problem, ERROR_INVALID, "HAProxy rejected the change: line 7");
     ck_assert_str_eq(ask(true, TEXT), "{\"why\":\"HAProxy rejected its change, and is asked again here\"}");
+}
+
+/* ---- a command's controller */
+
+/* HAProxy is to validate what would come of the file; and only a preview shows what the API would make of it. */
+TEST(a_dry_run_previews_and_keeps_the_file)
+{
+    w.options.instance.dry = w.options.servers.rules.dry_run = true;
+    w.shows_looks = true;
+    start_again();
+    w.target.instance->large_file_bytes = 1; /* a daemon keeps none such */
+    s = &w.target.servers->backends[0];
+    buf_fini(&w.trace);
+    desired("n1", "n2 has left");
+    pass(0);
+    ck_assert_msg(strchr(buf_str(&w.trace), '(') != NULL, "%s", buf_str(&w.trace));
+    ck_assert_ptr_nonnull(instance_file(w.target.instance));
+    assert_running("n1 n2");
+    states[0].last = s->by_node;
+    ask(true, TEXT);
+    expect("1 to park; without a reload");
 }
 
 /* ---- whose plan it is */
