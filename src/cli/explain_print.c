@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_print.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define MARGIN 2
 #define RULE_COLUMN 18

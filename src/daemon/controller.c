@@ -17,6 +17,7 @@
 #include "daemon/config/config_source.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
+#include "daemon/inspect/inspect.h"
 #include "report/history.h"
 #include "daemon/leadership.h"
 #include "daemon/mappings.h"
@@ -200,6 +201,18 @@ static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
     now.ready = check_all(c, &checks);
     status_look(c->status, &checks);
     status_print(c->status, &now, json, ret_news_at);
+}
+
+static void print_plan(void *arg, const char *query, struct buf *json)
+{
+    const struct controller *c = arg;
+    const struct plan_rules rules = rules_for_plan(c->in.settings);
+    const struct inspect_of of = {.settings = c->in.settings,
+                                  .mappings = &c->mappings,
+                                  .sources = c->sources,
+                                  .targets = c->stopping || c->stepping_down ? NULL : c->targets,
+                                  .rules = &rules};
+    inspect_answer(&of, c->states, query, json);
 }
 
 static void beat(void *arg)
@@ -505,7 +518,8 @@ static int make_servers(struct controller *c, struct error *err)
         const struct server_callbacks callbacks = {.parts = parts[i],
                                                    .ready = controller_ready,
                                                    .alive = alive,
-                                                   .status = i == 0 && c->status != NULL ? print_status : NULL};
+                                                   .status = i == 0 && c->status != NULL ? print_status : NULL,
+                                                   .plan = print_plan};
         if (places[i]->host == NULL)
             continue;
         c->servers[i] = server_new(c->in.base, places[i]->host, places[i]->port, c->telemetry.registry, c->in.log,

@@ -122,14 +122,6 @@ static struct desired_input input_of(const struct mapping *m, const struct sourc
                                   .rules = &m->rules};
 }
 
-void mapping_compute(const struct mapping *m, const struct sources *sources, uint64_t now_ms, struct desired *ret)
-{
-    struct desired_input in = input_of(m, sources);
-    in.states = m->states;
-    in.now_ms = now_ms;
-    desired_compute(&in, ret);
-}
-
 const struct desired *mapping_update(const struct mapping *m, const struct sources *sources, uint64_t now_ms)
 {
     struct desired_input in = input_of(m, sources);

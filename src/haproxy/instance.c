@@ -75,6 +75,7 @@ void instance_free(struct instance *in)
     free(in->update.server);
     instance_report_fini(&in->report);
     free(in->loading.ended.id);
+    free(in->loading.last.remark);
     free(in->running.drift);
     free(in->backends);
     free(in->names);
@@ -252,7 +253,7 @@ static void instance_round(struct instance *in, uint64_t now)
     } else if (d->ops->wants_cleaning != NULL && d->ops->wants_cleaning(d) && instance_may_ever_write(in)) {
         in->phase = INSTANCE_WRITING;
         d->ops->clean(d);
-    } else if (instance_may_ever_write(in) && instance_wants_preview(in)) {
+    } else if ((in->options.dry || instance_may_ever_write(in)) && instance_wants_preview(in)) {
         in->phase = INSTANCE_WRITING;
         d->ops->preview(d, in->version);
     } else {

@@ -65,6 +65,7 @@ struct instance_last_reload {
     bool again; /* it is asked again, because another writer may have repaired what is dirty */
     unsigned polls, failures;
     uint64_t next_ms;
+    char *remark; /* what it leaves to be said; NULL: nothing */
 };
 
 /* What HAProxy has loaded of the file. instance_reload.c writes it, and instance_read.c what may not be loaded. */

@@ -49,9 +49,8 @@ void instance_read_failed(struct instance *in, const struct error *err)
     in->away = true;
     ENGINES_DO(in, read_failed);
     instance_count_reconcile(in, error_kind_name(err->kind));
-    instance_problem(
-        in, err->http_status != 0 && err->kind == ERROR_AUTH ? INSTANCE_REFUSED : "cannot read HAProxy's configuration",
-        err);
+    instance_problem(in, err->http_status != 0 && err->kind == ERROR_AUTH ? INSTANCE_REFUSED : INSTANCE_CANNOT_READ,
+                     err);
     if (err->kind != ERROR_AUTH || !instance_renew_credentials(in))
         pace_pause(&in->pace, true, -1, clock_mono_ms());
 }
@@ -200,6 +199,8 @@ void instance_free_file(struct instance *in)
 {
     struct cfg_content *file = in->readout.file;
     const unsigned own = 1u + (in->guard.file == file) + (in->readout.before == file);
+    if (in->options.dry)
+        return;
     bool reviewed = true;
     bool large = file != NULL && file->len >= in->large_file_bytes;
     for (size_t i = 0; i < in->backend_count; i++)

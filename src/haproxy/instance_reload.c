@@ -1,5 +1,6 @@
 /* Reloads: follows those of the daemon, and learns how the last one before its start ended. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "haproxy/instance_internal.h"
@@ -10,6 +11,14 @@
 #define LAST_RELOAD_POLL_MS 500
 #define LAST_RELOAD_POLLS_MAX 240
 #define LAST_RELOAD_FAILURES_MAX 8
+
+/* Takes over what; NULL: nothing. */
+static void instance_remark_last(struct instance *in, char *what)
+{
+    struct instance_last_reload *last = &in->loading.last;
+    free(last->remark);
+    last->remark = what;
+}
 
 void instance_rewritten(struct instance *in, bool runs)
 {
@@ -29,6 +38,7 @@ void instance_reload_comes(struct instance *in, const char *id)
     struct instance_reload_end *end = &l->ended;
     l->dirty = l->rewritten = false;
     l->commanded_ms = 0;
+    instance_remark_last(in, NULL);
     if (id == NULL)
         return;
     reload_follow(&l->reload, id, clock_mono_ms());
@@ -165,6 +175,7 @@ static void instance_judge_again(struct instance *in, const struct reload_histor
     log_info(in->options.log, "HAProxy was reloaded externally and runs haproxy.cfg",
              log_str("target", instance_url(in)));
     l->dirty = false;
+    instance_remark_last(in, NULL);
 }
 
 /* The result of the last reload before the start is unknown. Where HAProxy runs haproxy.cfg, it does not matter. */
@@ -175,6 +186,10 @@ static void instance_last_unconfirmed(struct instance *in, const char *why)
         return;
     log_warn(in->options.log, "result of the last reload unknown, running HAProxy not verified; reloading",
              log_str("target", instance_url(in)), log_str("why", why));
+    if (!instance_all_readable(in))
+        instance_remark_last(in, mem_printf("%s, and the running HAProxy cannot be read; a daemon that starts reloads "
+                                            "HAProxy once",
+                                            why));
     instance_must_reload(in);
 }
 
@@ -184,6 +199,9 @@ static void instance_judge_last(struct instance *in, const struct reload_history
 {
     struct instance_last_reload *last = &in->loading.last;
     last->next_ms = clock_mono_ms() + LAST_RELOAD_POLL_MS;
+    instance_remark_last(
+        in, history->pending ? mem_strdup("a reload of HAProxy is pending; if it fails, more changes will be needed")
+                             : NULL);
     if (history->pending && ++last->polls < LAST_RELOAD_POLLS_MAX)
         return; /* how it ends decides; what there is to write need not wait for that */
     last->known = true;
@@ -193,6 +211,9 @@ static void instance_judge_last(struct instance *in, const struct reload_history
         instance_last_unconfirmed(in, "the list of reloads is empty");
     if (!history->last_failed)
         return;
+    bool silent = history->response[strspn(history->response, " \t\r\n")] == '\0';
+    instance_remark_last(
+        in, mem_printf("HAProxy's last reload failed: %s", silent ? "no message (is it running?)" : history->response));
     static const char what[] = "the last reload before the start failed; reloading";
     log_warn(in->options.log, what, log_str("haproxy", history->response));
     instance_note_trouble(in, HISTORY_RELOAD_FAILED, what, history->response);
@@ -204,6 +225,8 @@ static void instance_last_unknown(struct instance *in, const struct error *err)
 {
     struct instance_last_reload *last = &in->loading.last;
     bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
+    if (!last->again)
+        instance_remark_last(in, mem_printf("the list of reloads cannot be read: %s", err->message));
     if (!last->again && may_pass && ++last->failures < LAST_RELOAD_FAILURES_MAX) {
         instance_problem(in, "cannot read the list of reloads", err);
         pace_pause(&in->pace, true, -1, clock_mono_ms());

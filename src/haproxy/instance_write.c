@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/guard.h"
 #include "haproxy/instance_internal.h"
 
 /* ---- for engines ---- */

@@ -302,9 +302,9 @@ room("local, states that an operator set", ("test_local_cli",), (
     Mutant("who has no address has one", READ, ".unresolved = (s->admin & CLI_ADMIN_UNRESOLVED) != 0,", ".unresolved = false,"),
 ))
 room("local, plan", ("test_inspect_decide",), (
-    Mutant("who comes takes a reload, says plan", "cli/inspect_report.c", "bool adds = t->adds && ", "bool adds = false && "),
-    Mutant("every balance takes servers, says plan", "cli/inspect_report.c", "!b->actual.takes_no_weights;", "true;"),
-    Mutant("what is not loaded is no matter, says plan", "cli/inspect_report.c", "inspect_updates(b) && !is_dirty(t, b) && ", "inspect_updates(b) && "),
+    Mutant("who comes takes a reload, says plan", "daemon/inspect/inspect_report.c", "bool adds = t->adds && ", "bool adds = false && "),
+    Mutant("every balance takes servers, says plan", "daemon/inspect/inspect_report.c", "!b->actual.takes_no_weights;", "true;"),
+    Mutant("what is not loaded is no matter, says plan", "daemon/inspect/inspect_report.c", "b->in.at.open && !b->in.dirty && ", "b->in.at.open && "),
 ))
 room("local, the lock", ("test_local_lock",), (
     Mutant("what is about to come is not noted", CONFIG, "helper_note(h, h->lock, &coming) != 0) {", "false) {"),

@@ -74,5 +74,5 @@ room("what is said", ("test_engine_runtime_update", "test_explain_print", "test_
     Mutant("explain is content with who is DOWN", EXPLAIN, "is->admin == RUNTIME_READY && runtime_fails_check(is))\n        return mem_strdup(\"nothing",
            "false)\n        return mem_strdup(\"nothing"),
     Mutant("explain is content with what it cannot read", EXPLAIN, "if (!line->maintenance && !b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
-    Mutant("plan is content with what it cannot read", "cli/plan_text.c", "if (!b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
+    Mutant("plan is content with what it cannot read", "daemon/inspect/plan_text.c", "if (!b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
 ))

@@ -199,13 +199,13 @@ static void check_status(struct api *a)
     buf_init(&readiness, 0);
     targets_ready(a->world->targets, &checks);
     checks_print(&checks, &readiness);
-    struct status_haproxies h = {.checks = &checks, .left = 1000, .memory_left = 1000};
+    struct status_haproxies h = {.checks = &checks, .left = 1000};
     status_haproxy_add(targets_at(a->world->targets, a->number), &h, doc, list, &worst);
     yyjson_mut_val *backends = yyjson_mut_obj_get(yyjson_mut_arr_get_first(list), "backends");
     for (size_t b = 0; b < OURS; b++)
         check_backend(a, b, named(backends, "backend", conf_backends[b]), buf_str(&readiness));
     check_refused(a, buf_str(&readiness));
-    check_planned(a, doc, list);
+    check_planned(a);
     yyjson_mut_doc_free(doc);
 }
 

@@ -125,5 +125,4 @@ void check_rest(struct world *w); /* lets time pass without faults: it must conv
 /* reported.c */
 void check_reported(struct api *a);
 
-/* planned.c; haproxies: the list of /status, which is put into doc */
-void check_planned(struct api *a, yyjson_mut_doc *doc, yyjson_mut_val *haproxies);
+void check_planned(struct api *a); /* planned.c */

@@ -8,7 +8,7 @@
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 #include "daemon/clients.h"
 #include "kube/client.h"
 #include "net/http.h"
@@ -106,7 +106,8 @@ static void report_haproxies(const struct answers *a, const struct inspect_repor
     for (size_t i = 0; i < d->settings->dataplane_count; i++) {
         const struct settings_dataplane *of = &d->settings->dataplanes[i];
         struct doctor_section *s = doctor_section(d->report, "haproxy", of->url, NULL);
-        const struct inspect_target *t = doctor_dataplane_usable(a->dataplanes[i]) ? &seen->targets[target++] : NULL;
+        const struct inspect_target *t = doctor_dataplane_usable(a->dataplanes[i]) ? &seen->targets[target] : NULL;
+        target += t != NULL;
         doctor_dataplane_report(a->dataplanes[i], d, of, seen, t, s);
         doctor_backends_report(d, of, seen, t, s);
     }

@@ -12,8 +12,8 @@
 #include "settings/settings.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_print.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define NAMES_SHOWN 5
 
@@ -25,7 +25,7 @@ static bool report_exists(const struct doctor *d, const struct inspect_report *s
     bool exists = b->seen && b->actual.exists;
     size_t managed = 0;
     for (size_t i = 0; exists && i < b->actual.server_count; i++)
-        managed += !diff_server_is_foreign(&b->actual.servers[i], seen->rules, b->desired);
+        managed += !diff_server_is_foreign(&b->actual.servers[i], &seen->rules->diff, b->desired);
     cleanup(nearest_fini) struct nearest n;
     nearest_init_all(&n, b->of->backend);
     const struct cfg_file *file = exists ? NULL : cfg_content_file(t->file, NULL);

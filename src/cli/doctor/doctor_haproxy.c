@@ -18,7 +18,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 #include "cli/run.h"
 
 #define OPEN_TRANSACTIONS_MANY 10 /* half of what the API allows by default */

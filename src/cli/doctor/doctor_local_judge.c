@@ -13,7 +13,7 @@
 #include "settings/settings.h"
 #include "cli/doctor/doctor_local.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define OLDEST_MAJOR 2
 #define OLDEST_MINOR 6

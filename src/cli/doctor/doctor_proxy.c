@@ -11,7 +11,7 @@
 #include "settings/settings.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 #include "cli/run.h"
 
 #define PROBE_TIMEOUT_MS 2000
@@ -294,7 +294,7 @@ static void report_backend(const struct inspect_report *seen, size_t mapping, co
     const struct inspect_mapping *m = &seen->mappings[mapping];
     struct doctor_section *s = doctor_section(d->report, "proxy", m->backend, NULL);
     struct doctor_expects e = doctor_proxy_expects(places->list, places->count);
-    struct inspect_backend unseen = {.of = m, .desired = &m->desired};
+    struct inspect_backend unseen = {.of = m, .desired = m->desired};
     for (size_t t = 0; t == 0 || t < seen->target_count; t++) {
         const struct inspect_backend *b = t < seen->target_count ? &seen->targets[t].backends[mapping] : &unseen;
         enum doctor_sends sends = doctor_proxy_sends(b, d->settings);
@@ -310,7 +310,7 @@ void doctor_proxy_report(const struct inspect_report *seen, struct doctor *d)
     struct proxy p = {.doctor = d, .mapping_count = seen->mapping_count};
     p.of = mem_array(seen->mapping_count, sizeof(p.of[0]));
     for (size_t i = 0; i < seen->mapping_count; i++)
-        choose(&seen->mappings[i].desired, &p.of[i]);
+        choose(seen->mappings[i].desired, &p.of[i]);
     go_on(&p);
     run_until_over(d->base, &p.over);
     for (size_t i = 0; i < seen->mapping_count; i++)

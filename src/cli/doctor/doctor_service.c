@@ -15,7 +15,7 @@
 #include "settings/table.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define NAMES_SHOWN 6
 #define LIMIT "500" /* Services of a namespace that are named where one is missing */
@@ -118,7 +118,7 @@ static void report_absent(const struct inspect_mapping *m, struct doctor *d, str
     cleanup(mem_free_ptr) char *near = nearest_text(&here), *elsewhere = nearest_text(&other);
     doctor_set_if(s, "near", "; there are ", near, "");
     doctor_set_if(s, "elsewhere", "; one of that name is in ", elsewhere, "");
-    bool served = m->desired.state == DESIRED_OK; /* by endpoints that another controller manages */
+    bool served = m->desired->state == DESIRED_OK; /* by endpoints that another controller manages */
     doctor_say(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
                "there is no Service {service} in namespace {namespace}{near}{elsewhere}");
     if (near == NULL && elsewhere == NULL)
@@ -277,7 +277,7 @@ static void report_nodes(const struct object_caches *caches, const struct inspec
 
 static void report_desired(const struct inspect_mapping *m, struct doctor_section *s)
 {
-    const struct desired *desired = &m->desired;
+    const struct desired *desired = m->desired;
     struct text_list servers = {.between = ", ", .max = NAMES_SHOWN};
     size_t count = 0, first = 0; /* of the skips that are worth a line */
     for (size_t i = 0; i < desired->server_count; i++)

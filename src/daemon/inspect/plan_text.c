@@ -7,9 +7,8 @@
 #include "base/page.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
-#include "cli/daemon_memory.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_print.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define MARGIN 2
 #define GAP 2
@@ -436,12 +435,10 @@ static void print_backend(const struct inspect_report *r, const struct inspect_t
 
 void inspect_print_plan(const struct inspect_report *r, struct page *p)
 {
-    const struct daemon_memory *m = r->daemon;
-    if (m != NULL && m->url != NULL) {
-        cleanup(mem_free_ptr) char *text =
-            daemon_memory_used(m)
-                ? mem_printf("daemon at %s: its memory is used", m->url)
-                : mem_printf("daemon at %s: not used: %s", m->url, m->why_not != NULL ? m->why_not : "");
+    if (r->daemon.url != NULL) {
+        cleanup(mem_free_ptr) char *text = mem_printf(
+            "daemon at %s: %s%s", r->daemon.url,
+            r->daemon.used ? "its memory is used" : "not used: ", r->daemon.why_not != NULL ? r->daemon.why_not : "");
         page_flow_line(p, INK_DIM, text);
         page_end_line(p);
     }
