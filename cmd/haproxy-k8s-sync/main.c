@@ -52,7 +52,7 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
     if (signum == SIGHUP)
         controller_compare(arg);
     else
-        controller_stop(arg);
+        controller_shutdown(arg);
 }
 
 static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -79,7 +79,7 @@ static void loop(struct event_base *base, struct controller *controller, uint64_
     hold_signals(SIG_UNBLOCK);
     controller_start(controller);
     if (once_ms > 0)
-        controller_stop_when_done(controller, once_ms);
+        controller_shutdown_when_done(controller, once_ms);
     event_base_dispatch(base);
     for (size_t i = 0; i < array_len(signals); i++)
         event_free(events[i]);

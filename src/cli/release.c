@@ -288,10 +288,8 @@ static int release_start(struct release_job *j, struct settings *settings, struc
                                             .rules = rules_for_plan(settings).diff,
                                             .servers = j->command->servers,
                                             .writes = j->writes};
-    struct instance_options instance = {.several = count > 1,
-                                        .resync_period_ms = settings->resync_period_ms,
-                                        .telemetry = &s->telemetry,
-                                        .log = &s->log};
+    struct instance_options instance = {
+        .several = count > 1, .resync_period_ms = settings->resync_period_ms, .metrics = &s->metrics, .log = &s->log};
     int rc = 0;
     j->targets = mem_array(count, sizeof(j->targets[0]));
     for (size_t i = 0; i < count; i++) {

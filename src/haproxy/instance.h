@@ -25,14 +25,14 @@ struct changes;
 struct driver;
 struct event_base;
 struct instance;
-struct telemetry;
+struct metric_table;
 struct tracer;
 
 struct instance_options {
     struct driver *driver; /* taken over, whatever comes of it */
     bool several;          /* there are other instances: the log names the target */
     uint64_t resync_period_ms;
-    struct telemetry *telemetry;
+    struct metric_table *metrics;
     struct history *history; /* NULL: none */
     struct tracer *tracer;   /* NULL: no traces */
     const struct log *log;
@@ -129,6 +129,8 @@ struct cfg_content *instance_file(const struct instance *in);
 /* Starts a runtime update; fields: of server_field. -1: it cannot be encoded, nothing was started. */
 int instance_update(struct instance *in, struct instance_backend *b, const struct backend_server *server,
                     unsigned fields, bool keep_maintenance, struct error *err) must_check;
+/* How the log, the history and the pages name it. */
+#define INSTANCE_UPDATE_NOT_APPLIED "runtime update not applied by HAProxy"
 const char *instance_updating(const struct instance *in,
                               const struct instance_backend *b); /* which server; NULL: none */
 

@@ -53,7 +53,7 @@ void instance_read_failed(struct instance *in, const struct error *err)
         in, err->http_status != 0 && err->kind == ERROR_AUTH ? INSTANCE_REFUSED : "cannot read HAProxy's configuration",
         err);
     if (err->kind != ERROR_AUTH || !instance_renew_credentials(in))
-        pace_pause(&in->pace, true, -1, clock_mono_ms());
+        backoffs_pause(&in->backoffs, true, -1, clock_mono_ms());
 }
 
 bool instance_renew_credentials(struct instance *in)
@@ -107,7 +107,7 @@ static void instance_take_split(struct instance *in, bool split)
         return;
     }
     instance_must_reload(in);
-    pace_reload_failed(&in->pace, false, clock_mono_ms());
+    backoffs_reload_failed(&in->backoffs, false, clock_mono_ms());
     static const char what[] = "haproxy.cfg is older than the Data Plane API's version: a reload failed; applying it "
                                "again with an empty commit";
     log_warn(in->options.log, what, log_str("target", instance_url(in)), log_int("version", in->version));
@@ -151,8 +151,8 @@ void instance_take_file(struct instance *in)
     in->file_let_go = false;
     instance_free_file(in);
     if (!unreadable)
-        pace_read(&in->pace);
-    in->reread_ms = unreadable || found->outdated ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;
+        backoffs_read(&in->backoffs);
+    in->reread_ms = unreadable || found->outdated ? clock_mono_ms() + backoff_next_ms(&in->backoffs.request) : 0;
 }
 
 /* ---- until it is read again ---- */
@@ -165,7 +165,7 @@ void instance_outdated(struct instance *in)
 void instance_read_again(struct instance *in, unsigned after_ms)
 {
     in->fresh = false;
-    in->pace.quiet_until_ms = clock_mono_ms() + after_ms;
+    in->backoffs.quiet_until_ms = clock_mono_ms() + after_ms;
 }
 
 void instance_backend_differs(struct instance_backend *b)
@@ -424,7 +424,7 @@ static void instance_judge_drift(struct instance *in)
     r->drift = what;
     if (what == NULL) {
         if (!loads && instance_all_readable(in)) {
-            backoff_reset(&in->pace.drift_backoff);
+            backoff_reset(&in->backoffs.drift);
             r->reload_in_vain = r->set_in_vain = false;
             instance_note_drift_over(in);
         }
@@ -437,7 +437,7 @@ static void instance_judge_drift(struct instance *in)
     if (instance_reload_is_in_vain(in, what))
         return;
     instance_must_reload(in);
-    pace_drift(&in->pace, now);
+    backoffs_drift(&in->backoffs, now);
     instance_note_drift(in, what);
 }
 
@@ -446,7 +446,7 @@ void instance_conclude(struct instance *in)
     struct instance_running *r = &in->running;
     instance_judge_drift(in);
     if (r->back) /* what failed while it did not run need not wait any longer, nor a reload that this reading judged */
-        pace_write_sooner(&in->pace, clock_mono_ms());
+        backoffs_write_sooner(&in->backoffs, clock_mono_ms());
     r->back = false;
     ENGINES_DO(in, concluded);
     if (instance_at_rest(in))

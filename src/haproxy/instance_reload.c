@@ -42,7 +42,7 @@ void instance_reload_comes(struct instance *in, const char *id)
 
 static void instance_count_reload(struct instance *in, const char *result)
 {
-    metric_add(in->options.telemetry->reloads, 1, result, instance_url(in), NULL);
+    metric_add(in->options.metrics->reloads, 1, result, instance_url(in), NULL);
 }
 
 /* lost: it is unknown whether it was tried. differs: what runs is not haproxy.cfg, whatever the API says. */
@@ -50,7 +50,7 @@ static void instance_reload_failed(struct instance *in, const struct error *err,
 {
     instance_must_reload(in);
     ENGINES_DO(in, reload_failed, lost);
-    pace_reload_failed(&in->pace, differs, clock_mono_ms());
+    backoffs_reload_failed(&in->backoffs, differs, clock_mono_ms());
     instance_report_problem(in, HISTORY_RELOAD_FAILED,
                             "reload failed; HAProxy keeps what it ran before; reloading it again", err);
 }
@@ -206,7 +206,7 @@ static void instance_last_unknown(struct instance *in, const struct error *err)
     bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
     if (!last->again && may_pass && ++last->failures < LAST_RELOAD_FAILURES_MAX) {
         instance_problem(in, "cannot read the list of reloads", err);
-        pace_pause(&in->pace, true, -1, clock_mono_ms());
+        backoffs_pause(&in->backoffs, true, -1, clock_mono_ms());
         return;
     }
     if (!last->again) /* else it is left until the next resync */

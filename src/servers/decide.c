@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "servers/servers_internal.h"
 
 #define TRANSACTION_WAITS_MS 4000 /* for writes that take effect at once */
@@ -244,7 +244,7 @@ void servers_remember(struct servers_backend *s)
                  log_str("backend", s->name));
     free(s->overrides);
     s->overrides = now;
-    servers_measure(s, servers_telemetry(s)->servers_overridden, (double)count);
+    servers_measure(s, servers_metrics(s)->servers_overridden, (double)count);
 }
 
 struct backend_decision_input servers_decision_input(struct servers_backend *s)
@@ -432,7 +432,7 @@ static enum need decide_backend(struct servers_backend *s)
         bool first = s->route.transaction && s->transaction_since_ms == 0;
         s->transaction_since_ms = first ? clock_mono_ms() : s->route.transaction ? s->transaction_since_ms : 0;
         servers_command(s, &s->plan, &s->route);
-        struct telemetry *m = servers_telemetry(s);
+        struct metric_table *m = servers_metrics(s);
         const struct diff *d = &s->plan.diff;
         bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;
         if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */

@@ -28,7 +28,7 @@ LOCKOUT = "configuration/lockout.c"
 TEXT = "haproxy/validation_text.c"
 READ = "haproxy/instance_read.c"
 RELOAD = "haproxy/instance_reload.c"
-PACE = "haproxy/pace.c"
+BACKOFFS = "haproxy/backoffs.c"
 
 room("configuration, its settings", ("test_config_source", "test_settings"), (
     Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
@@ -387,7 +387,7 @@ room("configuration, when it is tried again", ("test_retry", "test_target", "tes
     Mutant("how many more lines differ is not said", FILE, "log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,", "log_if(false,"),
 ))
 room("configuration, a write that failed", ("test_instance_replace",), (
-    Mutant("a problem is resolved by waiting", "haproxy/instance.c", "(!all.failed && in->pace", "(in->pace"),
+    Mutant("a problem is resolved by waiting", "haproxy/instance.c", "(!all.failed && in->backoffs", "(in->backoffs"),
 ))
 room("configuration, a write that was interrupted", ("test_instance_reload",), (
     Mutant("a process is as old as it said a while ago", READ, "in->read_began_ms >= when_ms +", "clock_mono_ms() >= when_ms +"),
@@ -404,16 +404,16 @@ room("configuration, reloads", ("test_instance",), (
     Mutant("what the API forgot was refused", RELOAD, "ENGINES_DO(in, reload_failed, lost);", "ENGINES_DO(in, reload_failed, false);"),
     Mutant("no reload is ever refused", RELOAD, "instance_reload_failed(in, &r->error, false, false);", "instance_reload_failed(in, &r->error, true, false);"),
 ))
-room("configuration, pauses", ("test_pace",), (
-    Mutant("conflicts keep new bytes waiting", PACE, "p->quiet_until_ms = p->failed_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;", "p->quiet_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;"),
-    Mutant("an API without room keeps new bytes waiting", PACE, "if (p->no_room && p->transaction_after_ms > room_ms)", "if (false)"),
-    Mutant("an API's Retry-After counts no more for room", PACE, "uint64_t room_ms = when_ms > p->asked_room_until_ms ? when_ms : p->asked_room_until_ms;", "uint64_t room_ms = when_ms;"),
-    Mutant("pauses do not grow", PACE, "    uint64_t wait_ms = backoff_next_ms(&p->backoff);\n    if (harmless", "    uint64_t wait_ms = 400;\n    if (harmless"),
-    Mutant("something else waits as long", PACE, "p->quiet_until_ms = p->failed_until_ms = until_ms;", "(void)until_ms;"),
-    Mutant("pauses go on where they were", PACE, "    backoff_reset(&p->backoff);\n    pace_write_sooner(p, when_ms);", "    pace_write_sooner(p, when_ms);"),
-    Mutant("the API is not left alone", PACE, "uint64_t until_ms = when_ms > p->asked_until_ms ? when_ms : p->asked_until_ms;", "uint64_t until_ms = when_ms;"),
-    Mutant("every pause ends", PACE, "if (p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "if (p->quiet_until_ms > until_ms)"),
-    Mutant("a pause is made longer", PACE, "p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "p->quiet_until_ms == p->failed_until_ms)"),
+room("configuration, pauses", ("test_backoffs",), (
+    Mutant("conflicts keep new bytes waiting", BACKOFFS, "b->quiet_until_ms = b->failed_until_ms = now_ms + backoff_next_ms(&b->request);\n    return false;", "b->quiet_until_ms = now_ms + backoff_next_ms(&b->request);\n    return false;"),
+    Mutant("an API without room keeps new bytes waiting", BACKOFFS, "if (b->no_room && b->transaction_after_ms > room_ms)", "if (false)"),
+    Mutant("an API's Retry-After counts no more for room", BACKOFFS, "uint64_t room_ms = when_ms > b->asked_room_until_ms ? when_ms : b->asked_room_until_ms;", "uint64_t room_ms = when_ms;"),
+    Mutant("pauses do not grow", BACKOFFS, "    uint64_t wait_ms = backoff_next_ms(&b->request);\n    if (harmless", "    uint64_t wait_ms = 400;\n    if (harmless"),
+    Mutant("something else waits as long", BACKOFFS, "b->quiet_until_ms = b->failed_until_ms = until_ms;", "(void)until_ms;"),
+    Mutant("pauses go on where they were", BACKOFFS, "    backoff_reset(&b->request);\n    backoffs_write_sooner(b, when_ms);", "    backoffs_write_sooner(b, when_ms);"),
+    Mutant("the API is not left alone", BACKOFFS, "uint64_t until_ms = when_ms > b->asked_until_ms ? when_ms : b->asked_until_ms;", "uint64_t until_ms = when_ms;"),
+    Mutant("every pause ends", BACKOFFS, "if (b->quiet_until_ms == b->failed_until_ms && b->quiet_until_ms > until_ms)", "if (b->quiet_until_ms > until_ms)"),
+    Mutant("a pause is made longer", BACKOFFS, "b->quiet_until_ms == b->failed_until_ms && b->quiet_until_ms > until_ms)", "b->quiet_until_ms == b->failed_until_ms)"),
 ))
 room("configuration, files where nothing may be written", ("test_target_files",), (
     Mutant("a dry run judges without the files", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->paused;"),

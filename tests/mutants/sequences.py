@@ -12,8 +12,8 @@ STATUS = "daemon/status/status_haproxy.c"
 STREAMS = (
     Mutant("a file that went back is at rest", "haproxy/instance_read.c",
            "in->running.drift == NULL && in->running.split_version < 0 &&", "in->running.drift == NULL &&"),
-    Mutant("the end takes out who is to serve", "servers/runtime_commands.c", "if (!stays || (row != NULL && row->admin != RUNTIME_READY))", "if (true)"),
-    Mutant("the end takes out who is held by the loss limit", "servers/runtime_commands.c",
+    Mutant("the end takes out who is to serve", "servers/shutdown.c", "if (!stays || (row != NULL && row->admin != RUNTIME_READY))", "if (true)"),
+    Mutant("the end takes out who is held by the loss limit", "servers/shutdown.c",
            "(want != NULL && want->state == SERVER_LIVE) ||\n                     loss_limit_delays(&s->loss_limit, line->name, clock_mono_ms(), &until_ms);", "(want != NULL && want->state == SERVER_LIVE) || (until_ms = 0, false);"),
     Mutant("what an earlier run wrote and did not see run is applied", "configuration/target.c", "    if (first && store_was_writing(", "    if (false && store_was_writing("),
     Mutant("a difference begins anew with each write", "haproxy/instance_read.c", "(r->drift == NULL || !str_eq(r->drift, what))", "true"),

@@ -22,7 +22,7 @@
 #include "daemon/etcd/publisher.h"
 #include "host/timer.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #define TAKE_MS 500
@@ -445,7 +445,7 @@ bool config_engine_ready(const struct config_engine *e, struct checks *checks)
 
 void config_engine_measure(const struct config_engine *e, const struct clients *clients)
 {
-    const struct telemetry *t = e->in->telemetry;
+    const struct metric_table *t = e->in->metrics;
     if (e->report == NULL)
         return;
     certificates_each(clients, config_report_certificate, e->report);

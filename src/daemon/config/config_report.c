@@ -19,7 +19,7 @@
 #include "kube/client.h"
 #include "model/objects.h"
 #include "report/history.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #define SETTLE_MS 1000 /* what is on its way is worth no write */
@@ -199,7 +199,7 @@ static void config_report_measure_as_operator(const struct config_report *r, con
 
 static void config_report_measure(const struct config_report *r, const struct configuration_event *e)
 {
-    const struct telemetry *t = r->in->telemetry;
+    const struct metric_table *t = r->in->metrics;
     const char *target = e->url != NULL ? e->url : "";
     bool runs = e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED;
     config_report_measure_as_operator(r, e);
@@ -511,7 +511,7 @@ struct config_report *config_report_new(const struct daemon *in, size_t target_c
                           : mem_strdup(settings->config_file != NULL ? settings->config_file : "templates");
     for (size_t i = 0; i < METRICS; i++) {
         cleanup(mem_free_ptr) char *name = mem_printf("haproxy_operator_%s", metric_rows[i].name);
-        r->metrics[i] = metrics_register_whole(in->telemetry->registry, metric_rows[i].type, name, metric_rows[i].help,
+        r->metrics[i] = metrics_register_whole(in->metrics->registry, metric_rows[i].type, name, metric_rows[i].help,
                                                metric_rows[i].labels);
     }
     for (size_t i = 0; i < r->reported_count; i++)

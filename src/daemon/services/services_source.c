@@ -25,7 +25,7 @@
 #include "kube/resource.h"
 #include "model/service_slices.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "services/plan.h"
 #include "settings/settings.h"
 
@@ -700,7 +700,7 @@ struct services_source *services_source_new(const struct services_source_options
         [SLICES] = {.resource = &kube_service_slices}};
     for (size_t i = 0; i < WATCHED; i++) {
         s->watches[i] = (struct source){
-            .telemetry = in->telemetry, .changed = i == NODES ? services_on_nodes : services_on_object, .arg = s};
+            .metrics = in->metrics, .changed = i == NODES ? services_on_nodes : services_on_object, .arg = s};
         source_init(&s->watches[i], in->base, in->kube, in->log, &watches[i], i == SLICES ? &sink : NULL);
     }
     s->kept = cache_new(&annotated_service_record);
@@ -722,7 +722,7 @@ static void services_source_lead(void *source, bool leads, struct events *events
 static void services_source_measure(const void *source)
 {
     const struct services_source *s = source;
-    struct metric *ports = s->in->telemetry->annotated_ports;
+    struct metric *ports = s->in->metrics->annotated_ports;
     const struct service_rows_view rows = service_rows_view(s->rows);
     metric_set(ports, (double)s->served, "served", NULL);
     metric_set(ports, (double)s->refused, "refused", NULL);

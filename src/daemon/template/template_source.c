@@ -26,7 +26,7 @@
 #include "model/cache.h"
 #include "net/digest.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "services/owners.h"
 #include "settings/settings.h"
 #include "settings/table.h"
@@ -533,7 +533,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     timer_init(&s->keep, base, template_source_keep, s);
     s->losses_limit.period_ms = 60000;
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
-    s->renders = renders_new(options->telemetry);
+    s->renders = renders_new(options->metrics);
     quarantine_listen(options->quarantine, template_source_on_quarantine, template_source_settle_owners, s);
     host_memory_listen(options->hosts, template_source_on_owners, s);
     s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
@@ -650,7 +650,7 @@ static bool template_source_ready(const void *source, struct checks *checks)
 static void template_source_measure(const void *source)
 {
     const struct template_source *s = source;
-    struct telemetry *t = s->options.telemetry;
+    struct metric_table *t = s->options.metrics;
     struct metric *const gauges[] = {t->template_objects, t->template_object_bytes, t->template_objects_left_out,
                                      t->template_resource_synced, t->template_removals_delayed};
     for (size_t i = 0; i < array_len(gauges); i++)

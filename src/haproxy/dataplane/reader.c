@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/servers.h"
+#include "haproxy/cfg/unsupported_lines.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/dataplane/replacement.h"
