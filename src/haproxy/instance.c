@@ -486,30 +486,7 @@ static void instance_end(struct instance *in)
         stopped(in->stopped_arg);
 }
 
-static void instance_take_last_update(struct instance *in, const struct updated *u)
-{
-    bool written = u->result == UPDATE_WRITTEN;
-    bool read_again = u->result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
-    if (written) {
-        instance_wrote_next(in, u->version);
-        instance_take_server(in, u);
-    }
-    if (read_again)
-        instance_outdated(in);
-    else
-        ENGINES_DO(in, last_updated, in->update.backend, u);
-    in->last_updated = !written && !read_again;
-}
-
 /* ---- what the driver reports ---- */
-
-static bool instance_any_desired(const struct instance *in)
-{
-    for (size_t i = 0; i < in->engine_count; i++)
-        if (in->engines[i]->ops->has_desired == NULL || in->engines[i]->ops->has_desired(in->engines[i]->self))
-            return true;
-    return false;
-}
 
 static void instance_was_read(void *arg, const struct error *err)
 {
@@ -523,7 +500,11 @@ static void instance_was_read(void *arg, const struct error *err)
             instance_judge_reload(in);
             instance_conclude(in);
         }
-        if (!instance_any_desired(in))
+        bool any_desired = false;
+        for (size_t i = 0; i < in->engine_count && !any_desired; i++)
+            any_desired =
+                in->engines[i]->ops->has_desired == NULL || in->engines[i]->ops->has_desired(in->engines[i]->self);
+        if (!any_desired)
             instance_problem_over(in);
     }
     instance_done(in);
@@ -562,10 +543,21 @@ static void instance_stored(void *in, const struct stored *s)
 static void instance_updated(void *arg, const struct updated *u)
 {
     struct instance *in = arg;
-    if (in->phase == INSTANCE_ENDING)
-        instance_take_last_update(in, u);
-    else
+    if (in->phase == INSTANCE_ENDING) {
+        bool written = u->result == UPDATE_WRITTEN;
+        bool read_again = u->result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
+        if (written) {
+            instance_wrote_next(in, u->version);
+            instance_take_server(in, u);
+        }
+        if (read_again)
+            instance_outdated(in);
+        else
+            ENGINES_DO(in, last_updated, in->update.backend, u);
+        in->last_updated = !written && !read_again;
+    } else {
         instance_take_update(in, u);
+    }
     instance_done(in);
 }
 

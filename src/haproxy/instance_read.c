@@ -299,20 +299,6 @@ static void instance_reloaded(struct instance *in, bool by_daemon)
         verification_reloaded(&in->verification);
 }
 
-static void instance_log_unreadable(struct instance *in, struct instance_backend *b)
-{
-    bool unreadable = instance_driver(in)->runtime && b->actual.exists && !b->runtime.readable;
-    if (b->runtime.readable && b->runtime_lost)
-        log_info(in->options.log, "running HAProxy readable again", log_str("target", instance_url(in)),
-                 log_str("backend", b->name));
-    if (unreadable && in->loading.reload.state == RELOAD_PENDING)
-        return;
-    if (unreadable && !b->runtime_lost)
-        log_warn(in->options.log, "cannot read the running HAProxy (is it running?); using transactions and reloads",
-                 log_str("target", instance_url(in)), log_str("backend", b->name), log_str("error", b->runtime.why));
-    b->runtime_lost = unreadable;
-}
-
 bool instance_take_running(struct instance *in)
 {
     struct instance_running *r = &in->running;
@@ -334,8 +320,20 @@ bool instance_take_running(struct instance *in)
     r->back = r->back || (is_back && other);
     if (other)
         instance_reloaded(in, by_daemon);
-    for (size_t i = 0; i < in->backend_count; i++)
-        instance_log_unreadable(in, &in->backends[i]);
+    for (size_t i = 0; i < in->backend_count; i++) {
+        struct instance_backend *b = &in->backends[i];
+        bool unreadable = instance_driver(in)->runtime && b->actual.exists && !b->runtime.readable;
+        if (b->runtime.readable && b->runtime_lost)
+            log_info(in->options.log, "running HAProxy readable again", log_str("target", instance_url(in)),
+                     log_str("backend", b->name));
+        if (unreadable && in->loading.reload.state == RELOAD_PENDING)
+            continue;
+        if (unreadable && !b->runtime_lost)
+            log_warn(
+                in->options.log, "cannot read the running HAProxy (is it running?); using transactions and reloads",
+                log_str("target", instance_url(in)), log_str("backend", b->name), log_str("error", b->runtime.why));
+        b->runtime_lost = unreadable;
+    }
     instance_show_verification(in);
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->runtime_read != NULL && in->engines[i]->ops->runtime_read(in->engines[i]->self, other))
@@ -358,21 +356,16 @@ static bool instance_manages(const void *arg, const struct backend_server *line)
     return e != NULL && e->ops->manages != NULL && e->ops->manages(e->self, b, line);
 }
 
-static char *instance_backend_problem(struct instance_backend *b)
-{
-    if (b->runs_file || b->unreadable.kind != ERROR_NONE)
-        return NULL;
-    char *what = drift_of_backend(&b->actual, &b->runtime, instance_manages, b);
-    b->runs_file = what == NULL;
-    return what;
-}
-
 char *instance_running_problem(const struct instance *in, bool writing)
 {
     char *what = NULL;
-    for (size_t i = 0; i < in->backend_count && what == NULL; i++)
-        if (!writing || in->backends[i].writing)
-            what = instance_backend_problem(&in->backends[i]);
+    for (size_t i = 0; i < in->backend_count && what == NULL; i++) {
+        struct instance_backend *b = &in->backends[i];
+        if ((writing && !b->writing) || b->runs_file || b->unreadable.kind != ERROR_NONE)
+            continue;
+        what = drift_of_backend(&b->actual, &b->runtime, instance_manages, b);
+        b->runs_file = what == NULL;
+    }
     return what;
 }
 

@@ -130,17 +130,6 @@ void instance_writes_none(struct instance *in)
         in->backends[i].writing = false;
 }
 
-/* A change may lose unmanaged lines: so the first transaction of each backend after another writer's is previewed
- * before its commit, too. */
-static bool instance_wants_review(const struct instance *in)
-{
-    bool first = false;
-    for (size_t i = 0; i < in->backend_count; i++)
-        first = first || (in->backends[i].writing && !in->backends[i].reviewed);
-    return first && guard_passed(&in->guard, in->version) && !in->guard.blind && !instance_is_split(in) &&
-           in->readout.file != NULL;
-}
-
 void instance_write_transaction(struct instance *in)
 {
     struct driver *d = instance_driver(in);
@@ -162,7 +151,14 @@ void instance_write_transaction(struct instance *in)
         cleanup(mem_free_ptr) char *drift = instance_running_problem(in, true);
         reload = drift != NULL;
     }
-    d->ops->write(d, in->version, instance_wants_review(in), reload);
+    /* A change may lose unmanaged lines: so the first transaction of each backend after another writer's is previewed before
+     * its commit, too. */
+    bool review = false;
+    for (size_t i = 0; i < in->backend_count; i++)
+        review = review || (in->backends[i].writing && !in->backends[i].reviewed);
+    review = review && guard_passed(&in->guard, in->version) && !in->guard.blind && !instance_is_split(in) &&
+             in->readout.file != NULL;
+    d->ops->write(d, in->version, review, reload);
 }
 
 void instance_write_succeeded(struct instance *in)

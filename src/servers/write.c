@@ -144,26 +144,21 @@ bool servers_may_change(const void *engine, const char *kind, const char *name, 
             (str_eq(first, "option") && (str_has_suffix(second, "chk") || str_has_suffix(second, "-check"))));
 }
 
-/* Who is in maintenance by it is so by the daemon, whatever another writer makes of the line before it is read. */
-static void write_note_maintenance(struct servers_backend *s)
-{
-    for (size_t i = 0; i < s->plan.diff.change_count; i++) {
-        const struct diff_change *c = &s->plan.diff.changes[i];
-        if (c->op != DIFF_REMOVE && c->server.maintenance)
-            admin_states_written(&s->states, c->server.name, true);
-    }
-}
-
 static void write_committed(struct servers_backend *s, const struct written *t, uint64_t now_us)
 {
     struct last_write *w = &s->last;
     uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
     cleanup(mem_free_ptr) char *what = s->at->writing ? change_log_sentence(&s->plan.diff) : NULL;
     const struct change_log_place at = servers_place(s);
-    if (s->at->writing)
-        write_note_maintenance(s);
-    if (s->at->writing)
+    if (s->at->writing) {
+        /* Who is in maintenance by it is so by the daemon, whatever another writer makes of the line before it is read. */
+        for (size_t i = 0; i < s->plan.diff.change_count; i++) {
+            const struct diff_change *c = &s->plan.diff.changes[i];
+            if (c->op != DIFF_REMOVE && c->server.maintenance)
+                admin_states_written(&s->states, c->server.name, true);
+        }
         change_log_commit(&at, &s->plan, s->write_cause, t, event_us);
+    }
     servers_note_written(s, what, s->write_event_us);
     servers_trace_write(s, &(struct servers_trace_write){.name = "transaction",
                                                          .cause = s->write_cause,

@@ -267,23 +267,6 @@ static char *config_report_trouble(const struct config_report *r)
     return NULL;
 }
 
-/* What the Secret should say: a NULL stays as it is, "" goes. */
-static void config_report_state(const struct config_report *r, char *ret[NOTES])
-{
-    size_t targets = config_report_targets(r), running = config_report_running(r);
-    char *trouble = config_report_trouble(r);
-    bool applied = trouble == NULL && running == targets;
-    bool judged =
-        config_report_count(r, CONFIGURATION_REJECTED) > 0 || config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0;
-    ret[STATUS_MESSAGE] = trouble != NULL ? text_shown(r->problem.message, TEXT_LINE, MESSAGE_MAX_BYTES)
-                          : applied       ? mem_strdup("")
-                                          : mem_printf("%zu of %zu HAProxies run it", running, targets);
-    ret[STATUS] = trouble != NULL ? trouble : mem_strdup(applied ? "Applied" : "Pending");
-    ret[OBSERVED] = r->hash != NULL ? mem_strdup(r->hash) : NULL;
-    ret[APPLIED] = applied && r->hash != NULL ? mem_strdup(r->hash) : NULL;
-    ret[FAILED] = applied ? mem_strdup("") : judged && r->hash != NULL ? mem_strdup(r->hash) : NULL;
-}
-
 /* Whether it says so: what is to go is not there. o NULL: the ConfigMap. */
 static bool config_report_says(const struct config_report *r, const struct secret_object *o, enum note note,
                                const char *value)
@@ -335,7 +318,19 @@ static void config_report_write(void *arg)
     /* Ours has not come back by the watch yet. */
     if (on_secret && str_eq(r->written_version, o->version))
         return;
-    config_report_state(r, notes);
+    /* What the Secret should say: a NULL stays as it is, "" goes. */
+    size_t targets = config_report_targets(r), running = config_report_running(r);
+    char *trouble = config_report_trouble(r);
+    bool applied = trouble == NULL && running == targets;
+    bool judged =
+        config_report_count(r, CONFIGURATION_REJECTED) > 0 || config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0;
+    notes[STATUS_MESSAGE] = trouble != NULL ? text_shown(r->problem.message, TEXT_LINE, MESSAGE_MAX_BYTES)
+                            : applied       ? mem_strdup("")
+                                            : mem_printf("%zu of %zu HAProxies run it", running, targets);
+    notes[STATUS] = trouble != NULL ? trouble : mem_strdup(applied ? "Applied" : "Pending");
+    notes[OBSERVED] = r->hash != NULL ? mem_strdup(r->hash) : NULL;
+    notes[APPLIED] = applied && r->hash != NULL ? mem_strdup(r->hash) : NULL;
+    notes[FAILED] = applied ? mem_strdup("") : judged && r->hash != NULL ? mem_strdup(r->hash) : NULL;
     for (enum note i = 0; i < UPDATED; i++)
         differs = differs || !config_report_says(r, o, i, notes[i]);
     if (differs) {

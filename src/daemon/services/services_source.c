@@ -370,19 +370,6 @@ static bool services_search(struct services_source *s, const struct services_gat
     return culprits_leaves_any_out(quarantine_culprits(q));
 }
 
-/* The operator's default certificate is in each document of a search, also in one without a port that shows it: no object is to blame for it. */
-static void services_print_default(const struct services_source *s, const struct services_plan *p, struct buf *text)
-{
-    const char *certificate = s->settings->services_default_certificate;
-    bool shown = certificate == NULL || !culprits_leaves_any_out(quarantine_culprits(s->options.quarantine));
-    for (size_t i = 0; i < p->frontend_count && !shown; i++)
-        shown = p->frontends[i].served->options.tls && !p->frontends[i].served->redirect;
-    if (!shown)
-        buf_printf(text,
-                   "backend k8s-service_default\n    server certificate 127.0.0.1:1 ssl verify none crt %s disabled\n",
-                   certificate);
-}
-
 static void services_make(struct services_source *s, const struct services_plan *p)
 {
     cleanup(buf_fini) struct buf text = {0};
@@ -399,7 +386,16 @@ static void services_make(struct services_source *s, const struct services_plan 
         quarantine_refuse(s->options.quarantine, why);
         return;
     }
-    services_print_default(s, p, &text);
+    /* The operator's default certificate is in each document of a search, also in one without a port that shows it: no
+     * object is to blame for it. */
+    const char *certificate = s->settings->services_default_certificate;
+    bool shown = certificate == NULL || !culprits_leaves_any_out(quarantine_culprits(s->options.quarantine));
+    for (size_t i = 0; i < p->frontend_count && !shown; i++)
+        shown = p->frontends[i].served->options.tls && !p->frontends[i].served->redirect;
+    if (!shown)
+        buf_printf(&text,
+                   "backend k8s-service_default\n    server certificate 127.0.0.1:1 ssl verify none crt %s disabled\n",
+                   certificate);
     log_debug(s->in->log, "configuration made of annotated Services", log_int("ports", s->served),
               log_int("computed", service_rows_view(s->rows).computed),
               log_us_as_ms("took_ms", clock_mono_us() - s->began_us));

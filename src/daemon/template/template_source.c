@@ -132,23 +132,6 @@ static void template_source_settle_owners(void *source)
     s->next_owners = NULL;
 }
 
-/* What an object gives up by a change stays its own until that is accepted. */
-static void template_source_take_owners(struct template_source *s, const char *now)
-{
-    struct service_owners all = {0};
-    struct buf text = {0};
-    bool may_go_back = culprits_may_go_back(quarantine_culprits(s->options.quarantine));
-    free(s->next_owners);
-    s->next_owners = may_go_back ? mem_strdup(now) : NULL;
-    service_owners_read(&all, now);
-    if (may_go_back)
-        service_owners_read(&all, s->owners);
-    service_owners_print(&all, &text);
-    service_owners_fini(&all);
-    template_source_set_owners(s, mem_strdup(buf_str(&text)));
-    buf_fini(&text);
-}
-
 /* For a render: those that stay are marked. Allocates. */
 static char *template_source_owners(const struct template_source *s)
 {
@@ -211,8 +194,21 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
         buf_clear(&s->before);
         buf_addn(&s->before, cfg->bytes, r->placed ? cfg->len : 0);
     }
-    if (r->owners != NULL)
-        template_source_take_owners(s, r->owners);
+    if (r->owners != NULL) {
+        /* What an object gives up by a change stays its own until that is accepted. */
+        struct service_owners all = {0};
+        struct buf text = {0};
+        bool may_go_back = culprits_may_go_back(quarantine_culprits(s->options.quarantine));
+        free(s->next_owners);
+        s->next_owners = may_go_back ? mem_strdup(r->owners) : NULL;
+        service_owners_read(&all, r->owners);
+        if (may_go_back)
+            service_owners_read(&all, s->owners);
+        service_owners_print(&all, &text);
+        service_owners_fini(&all);
+        template_source_set_owners(s, mem_strdup(buf_str(&text)));
+        buf_fini(&text);
+    }
     set_quarantine_remark(s->quarantine, e->set, r);
     remarks_take(s->remarks, e->set, watches_objects(e->watches), r);
     if (of_newest) {
