@@ -3,7 +3,7 @@
 from .mutant import Mutant, room
 
 FILE = "haproxy/cfg/file.c"
-COMPARE = "haproxy/cfg/difference.c"
+COMPARE = "haproxy/cfg/damage.c"
 ENTRIES = "haproxy/cfg/entries.c"
 
 room("guard, the file", ("test_cfg_file",), (
