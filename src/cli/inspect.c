@@ -158,7 +158,7 @@ static bool inspect_stopped(void *arg)
 
 /* Side by side, each with a deadline of its own. */
 static void inspect_read_haproxies(struct inspect *i, const struct settings *settings, const struct plan_rules *rules,
-                                   struct telemetry *telemetry, struct driver *const *drivers)
+                                   struct metric_table *metrics, struct driver *const *drivers)
 {
     static const struct log silent = {.level = LOG_LEVEL_ERROR + 1, .fd = -1};
     struct targets_options options = {
@@ -168,8 +168,7 @@ static void inspect_read_haproxies(struct inspect *i, const struct settings *set
                     .park_ttl_ms = settings->park_ttl_ms,
                     .node_exists = i->sources != NULL ? sources_node_exists : NULL,
                     .node_arg = i->sources},
-        .instance = {
-            .dry = true, .resync_period_ms = settings->resync_period_ms, .telemetry = telemetry, .log = &silent}};
+        .instance = {.dry = true, .resync_period_ms = settings->resync_period_ms, .metrics = metrics, .log = &silent}};
     struct error err = {0};
     const size_t count = i->report.target_count;
     options.servers.rules.dry_run = true;
@@ -243,15 +242,15 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
 {
     const struct plan_rules rules = rules_for_plan(settings);
     struct inspect i = {.base = base, .options = options, .clients = clients, .log = log};
-    struct telemetry telemetry;
+    struct metric_table metrics;
     size_t count;
-    telemetry_init(&telemetry, "");
+    metric_table_init(&metrics, "");
     mappings_init(&i.mappings, settings);
     cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(base, clients, settings, &count);
     inspect_report_init(&i.report, count, i.mappings.count);
     i.report.daemon = options->daemon;
     inspect_read_kubernetes(&i, settings);
-    inspect_read_haproxies(&i, settings, &rules, &telemetry, drivers);
+    inspect_read_haproxies(&i, settings, &rules, &metrics, drivers);
     if (i.sources != NULL)
         sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
     inspect_report_all(&i, settings, &rules);
@@ -264,7 +263,7 @@ void inspect_refresh(struct event_base *base, struct settings *settings, struct 
     if (i.sources != NULL)
         sources_free(i.sources);
     mappings_fini(&i.mappings);
-    telemetry_fini(&telemetry);
+    metric_table_fini(&metrics);
 }
 
 /* ---- plan, explain ---- */

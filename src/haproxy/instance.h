@@ -25,7 +25,7 @@ struct changes;
 struct driver;
 struct event_base;
 struct instance;
-struct telemetry;
+struct metric_table;
 struct tracer;
 
 struct instance_options {
@@ -33,7 +33,7 @@ struct instance_options {
     bool several;          /* there are other instances: the log names the target */
     bool dry; /* for a command: its engines never write; previews all the same, and the file stays as it was read */
     uint64_t resync_period_ms;
-    struct telemetry *telemetry;
+    struct metric_table *metrics;
     struct history *history; /* NULL: none */
     struct tracer *tracer;   /* NULL: no traces */
     const struct log *log;
@@ -134,6 +134,8 @@ struct cfg_content *instance_file(const struct instance *in);
 /* Starts a runtime update; fields: of server_field. -1: it cannot be encoded, nothing was started. */
 int instance_update(struct instance *in, struct instance_backend *b, const struct backend_server *server,
                     unsigned fields, bool keep_maintenance, struct error *err) must_check;
+/* How the log, the history and the pages name it. */
+#define INSTANCE_UPDATE_NOT_APPLIED "runtime update not applied by HAProxy"
 const char *instance_updating(const struct instance *in,
                               const struct instance_backend *b); /* which server; NULL: none */
 

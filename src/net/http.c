@@ -389,22 +389,6 @@ static void add_header(struct http_request *q, const char *name, const char *val
     mem_wipe_free(line);
 }
 
-static void set_headers(struct http_request *q, const struct http_request_options *o)
-{
-    add_header(q, "Accept: ", o->accept != NULL ? o->accept : "application/json");
-    q->headers = curl_slist_append(q->headers, "Expect:");
-    if (o->content_type != NULL)
-        add_header(q, "Content-Type: ", o->content_type);
-    if (o->grpc)
-        q->headers = curl_slist_append(q->headers, "TE: trailers");
-    if (o->header != NULL)
-        add_header(q, "", o->header);
-    for (char *const *h = o->headers; h != NULL && *h != NULL; h++)
-        add_header(q, "", *h);
-    http_set_credentials(q, o);
-    curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
-}
-
 static size_t on_upload(char *to, size_t one, size_t room, void *arg)
 {
     struct http_request *q = arg;
@@ -542,7 +526,18 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
         http_request_free(q);
         return NULL;
     }
-    set_headers(q, options);
+    add_header(q, "Accept: ", options->accept != NULL ? options->accept : "application/json");
+    q->headers = curl_slist_append(q->headers, "Expect:");
+    if (options->content_type != NULL)
+        add_header(q, "Content-Type: ", options->content_type);
+    if (options->grpc)
+        q->headers = curl_slist_append(q->headers, "TE: trailers");
+    if (options->header != NULL)
+        add_header(q, "", options->header);
+    for (char *const *h = options->headers; h != NULL && *h != NULL; h++)
+        add_header(q, "", *h);
+    http_set_credentials(q, options);
+    curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
     set_method(q, options);
     set_callbacks(q);
     CURLMcode code = curl_multi_add_handle(http->multi, easy);

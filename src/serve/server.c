@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "host/timer.h"
 #include "net/digest.h"
-#include "report/metrics.h"
+#include "report/prometheus.h"
 #include "serve/status_feed.h"
 
 #define MAX_CONNECTIONS 64

@@ -45,7 +45,7 @@ room("local, what runs", ("test_local_driver", "test_local_cli", "test_validatio
     Mutant("the beginning of a name is the name", TEXT, "(strlen(file) != len || memcmp", "(memcmp"),
 ))
 room("local, what a document is for", ("test_document", "test_store"), (
-    Mutant("a HAProxy that reads the file itself gets what an API gets", "configuration/document.c", "use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(file)", "cfg_source_is_as_sent(file)"),
+    Mutant("a HAProxy that reads the file itself gets what an API gets", "configuration/document.c", "use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(&file)", "cfg_source_is_as_sent(&file)"),
     Mutant("what an API cannot keep is refused for a file", "configuration/document.c", "use == DOCUMENT_FOR_FILE ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)", "false ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)"),
     Mutant("a carriage return is refused for a file", "haproxy/cfg/source.c", "if (!as_it_is && memchr(line.text, '\\r', line.len) != NULL)", "if (memchr(line.text, '\\r', line.len) != NULL)"),
     Mutant("any bytes are a file", "haproxy/cfg/source.c", "if (check_bytes(f, as_it_is, err) != 0 || ", "if ((!as_it_is && check_bytes(f, as_it_is, err) != 0) || "),

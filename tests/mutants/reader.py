@@ -4,7 +4,7 @@ from .mutant import Mutant, room
 
 READER = "haproxy/dataplane/reader.c"
 RUNNING = "haproxy/dataplane/reader.c"
-ORDER = "haproxy/cfg/servers.c"
+ORDER = "haproxy/cfg/unsupported_lines.c"
 CODEC = "haproxy/dataplane/codec.c"
 INSTANCE_READ = "haproxy/instance_read.c"
 INSTANCE = "haproxy/instance.c"

@@ -161,18 +161,6 @@ static void refresh(struct answers *a)
 
 /* ---- all of it ---- */
 
-static void report_clocks(const struct answers *a)
-{
-    const struct doctor *d = a->doctor;
-    struct doctor_section *s = doctor_section(d->report, "clock", NULL, NULL);
-    doctor_clock_report_kernel(doctor_clock_synchronised(), s);
-    if (settings_need_kubernetes(d->settings))
-        doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "the API server", &a->kubernetes.skew, s);
-    for (size_t i = 0; i < d->settings->dataplane_count; i++)
-        doctor_clock_report_skew("clock.haproxy", "HAProxy", d->settings->dataplanes[i].url,
-                                 doctor_dataplane_skew(a->dataplanes[i]), s);
-}
-
 void doctor_run(struct event_base *base, struct settings *settings, const struct doctor_options *options,
                 struct doctor_report *ret)
 {
@@ -205,7 +193,13 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
         doctor_etcd_report(&d);
     refresh(&a);
     doctor_daemon_report(&d);
-    report_clocks(&a);
+    struct doctor_section *clock = doctor_section(ret, "clock", NULL, NULL);
+    doctor_clock_report_kernel(doctor_clock_synchronised(), clock);
+    if (settings_need_kubernetes(settings))
+        doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "the API server", &a.kubernetes.skew, clock);
+    for (size_t i = 0; i < settings->dataplane_count; i++)
+        doctor_clock_report_skew("clock.haproxy", "HAProxy", settings->dataplanes[i].url,
+                                 doctor_dataplane_skew(a.dataplanes[i]), clock);
     doctor_kubernetes_fini(&a.kubernetes);
     local_facts_fini(&a.local);
     for (size_t i = 0; i < settings->dataplane_count; i++)

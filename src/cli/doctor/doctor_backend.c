@@ -56,17 +56,6 @@ static bool report_exists(const struct doctor *d, const struct inspect_report *s
     return exists;
 }
 
-static void report_mode(const char *mode, struct doctor_section *s)
-{
-    doctor_set(s, "mode", mode);
-    const struct doctor_row rows[] = {
-        {str_empty(mode), CHECK_OK, "set by its defaults section (tcp if that sets none)"},
-        {str_eq(mode, "http"), CHECK_OK, "{mode}: HAProxy terminates TLS and speaks HTTP to the nodes"},
-        {true, CHECK_OK, "{mode}: HAProxy passes TLS through to the ingress controller"},
-    };
-    doctor_first(s, "backend.mode", "mode", rows);
-}
-
 static void report_lines(const struct inspect_target *t, const struct inspect_backend *b, bool by_api,
                          struct doctor_section *s)
 {
@@ -244,7 +233,13 @@ void doctor_backends_report(const struct doctor *d, const struct settings_datapl
             doctor_skip(s, "backend.plan", "plan", "needs the backend");
             continue;
         }
-        report_mode(b->actual.mode, s);
+        doctor_set(s, "mode", b->actual.mode);
+        const struct doctor_row rows[] = {
+            {str_empty(b->actual.mode), CHECK_OK, "set by its defaults section (tcp if that sets none)"},
+            {str_eq(b->actual.mode, "http"), CHECK_OK, "{mode}: HAProxy terminates TLS and speaks HTTP to the nodes"},
+            {true, CHECK_OK, "{mode}: HAProxy passes TLS through to the ingress controller"},
+        };
+        doctor_first(s, "backend.mode", "mode", rows);
         report_lines(target, b, of != NULL, s);
         report_plan(b, s);
         doctor_health_report(b, target->served, d->settings->local.stats_socket, s);

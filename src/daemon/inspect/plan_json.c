@@ -167,15 +167,6 @@ static void add_problem(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_add(list, json_text(doc, whose));
 }
 
-/* One connection that fails is one problem, however many backends it was for. */
-static bool is_news(const struct inspect_target *t, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (str_eq(t->backends[k].unseen.message, t->backends[i].unseen.message))
-            return false;
-    return t->backends[i].unseen.kind != ERROR_NONE;
-}
-
 static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "problems");
@@ -188,9 +179,14 @@ static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct
     }
     for (size_t t = 0; t < r->target_count; t++) {
         const struct inspect_target *target = &r->targets[t];
-        for (size_t i = 0; i < r->mapping_count; i++)
-            if (is_news(target, i))
-                add_problem(doc, list, r, target, target->backends[i].unseen.message);
+        for (size_t i = 0; i < r->mapping_count; i++) {
+            const struct error *unseen = &target->backends[i].unseen;
+            bool news = unseen->kind != ERROR_NONE; /* one connection that fails is one of all backends */
+            for (size_t k = 0; k < i; k++)
+                news = news && !str_eq(target->backends[k].unseen.message, unseen->message);
+            if (news)
+                add_problem(doc, list, r, target, unseen->message);
+        }
         add_problem(doc, list, r, target, target->warning);
         add_problem(doc, list, r, target, target->file_warning);
         cleanup(mem_free_ptr) char *drift = inspect_drift(target);

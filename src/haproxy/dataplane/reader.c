@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "haproxy/cfg/backend.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/servers.h"
+#include "haproxy/cfg/unsupported_lines.h"
 #include "haproxy/dataplane/about.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"

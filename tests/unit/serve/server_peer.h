@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "report/metrics.h"
+#include "report/prometheus.h"
 #include "serve/server.h"
 
 /* How long a condition may take to come true before the test fails. */
