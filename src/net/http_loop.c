@@ -159,6 +159,14 @@ static void crypto_free(void *p, const char *file, int line)
     mem_wiping_free(p);
 }
 
+/* libcurl loads GnuTLS with librtmp, which nothing here uses, and GnuTLS prepares itself where it is loaded: a megabyte. It asks
+ * this first (GNUTLS_SKIP_GLOBAL_INIT of gnutls.h); who needs it all the same has gnutls_global_init. */
+int _gnutls_global_init_skip(void);
+int _gnutls_global_init_skip(void)
+{
+    return 1;
+}
+
 int library_memory_wipe(struct error *err)
 {
     if (CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free) != 1)
