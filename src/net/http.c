@@ -20,6 +20,7 @@
 #define DEFAULT_MAX_BODY_BYTES (16u << 20)
 #define LIKELY_MORE_BYTES 4096 /* than were likely */
 #define MANY_BYTES 131072u     /* at a time; libcurl's own are 16 KiB */
+#define SEND_HEAD_BYTES 16384L /* the least that libcurl takes; 64 KiB otherwise */
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000
 #define DEFAULT_TCP_USER_TIMEOUT_MS 30000
 #define STARS 3u          /* what stands in the place of credentials */
@@ -459,6 +460,8 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)o->total_timeout_ms);
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    if (o->body == NULL) /* libcurl keeps what it sends from as long as the request lasts, and a watch does */
+        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, SEND_HEAD_BYTES);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);

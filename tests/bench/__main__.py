@@ -7,6 +7,7 @@ QUIET          sync: seconds of nothing
 OVER_NODES, OVER_BACKENDS, OVER_HAPROXIES
                scale: the sizes, such as "500 5000"; "4 64x300" is 4 backends of 100 servers and 64 of 300; "": none
 OF_BACKENDS    scale: backends of each of several HAProxies
+AMONG          scale: "": no figures of one event among 5,000 nodes
 LEAVE, OF      scale: so many servers of so many leave the rotation at once; OF=0: none
 OTHER          rolling, scaling: path of another controller that reads the same environment (INGRESS_NAMESPACE, INGRESS_SERVICE_NAME,
                HAPROXY_DATAPLANE_URL, HAPROXY_DATAPLANE_USERNAME, HAPROXY_DATAPLANE_PASSWORD, HAPROXY_BACKEND_NAME,
