@@ -28,9 +28,9 @@ room("beside a write: servers", ("test_server_actions",), (
 ))
 room("beside a write: the write", ("test_replacement",), (
     Mutant("nothing is read back", REPLACEMENT, "    r->at = 0;\n    r->state = REPLACEMENT_VERIFY;\n    return read_back_start(&r->back, all);\n", "    r->at = 0;\n    return replacement_delete_next(r);\n"),
-    Mutant("whatever runs is what was sent", REPLACEMENT, "    if (r->back.why.kind == ERROR_NONE)\n        return replacement_delete_next(r);", "    if (true)\n        return replacement_delete_next(r);"),
-    Mutant("after an action that failed nothing is read", REPLACEMENT, "    if (replacement_is_written(r, a))\n        return replacement_look(r, a);\n", ""),
-    Mutant("any 500 comes after the write", REPLACEMENT, "a->version == r->version + 1;", "true;"),
+    Mutant("whatever runs is what was sent", REPLACEMENT, "        if (r->back.why.kind == ERROR_NONE)\n            return replacement_delete_next(r);", "        if (true)\n            return replacement_delete_next(r);"),
+    Mutant("after an action that failed nothing is read", REPLACEMENT, "        r->state = REPLACEMENT_LOOK;\n", "        return replacement_failed(r, a);\n"),
+    Mutant("any 500 comes after the write", REPLACEMENT, "a->version == r->version + 1) {", "true) {"),
     Mutant("a 500 without actions comes after the write", REPLACEMENT, "r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL", "r->state == REPLACEMENT_WRITE && a->error == NULL"),
     Mutant("another writer's file is ours", REPLACEMENT, "if (transaction_is_success(a) && a->version == r->version)", "if (transaction_is_success(a))"),
     Mutant("what goes back runs though HAProxy was sent otherwise", REPLACEMENT, "(r->reload_id != NULL || r->tries ||", "(r->reload_id != NULL ||"),
