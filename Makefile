@@ -52,9 +52,14 @@ FORTIFY = $(call once,FORTIFY,for n in 3 2; do printf '\043include <features.h>\
 	-D_FORTIFY_SOURCE=$$n -E - >/dev/null 2>&1 && echo -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$$n && break; done)
 # Where the sources lay does not show in what was built of them: the same sources give the same bytes.
 HERE = -ffile-prefix-map=$(CURDIR)=.
-HARDEN = $(HERE) -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTIFY) $(CET) -ffunction-sections -fdata-sections
+HARDEN = $(HERE) -fPIE -fstack-protector-strong -fstack-clash-protection $(FORTIFY) $(CET) -ffunction-sections -fdata-sections $(NO_UNWIND)
+# Nothing unwinds the stack of C: an eighth of the program would be tables for that. A debugger has its own in the debugging information.
+NO_UNWIND := -fno-asynchronous-unwind-tables -fno-unwind-tables
+# What runs for each object, server or line is made quick; the rooms of these, which run once, or for a person, small.
+SMALL := $(addprefix $B/obj/,cmd/% src/cli/% src/configuration/% src/daemon/% src/etcd/% src/report/% src/serve/% src/services/% src/settings/%)
 # The note for a shadow stack holds for the C library's start files, too; that for landing pads is the linker's to decide.
-HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,--gc-sections,--as-needed \
+HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text,-z,pack-relative-relocs,--gc-sections,--as-needed \
+	-Wl,--export-dynamic-symbol=_gnutls_global_init_skip \
 	$(if $(findstring cf-protection,$(CET)),-Wl$(comma)-z$(comma)shstk)
 comma := ,
 # Of UBSan without the two checks that cost most to compile and find what ASan finds: the fuzz targets have all of it. Sources are
@@ -122,13 +127,13 @@ $(ENGINE) $(ENGINE_QUICK): $B/cargo/%/libtemplate.a: $(ENGINE_SRC)
 keep = @mkdir -p $(@D); echo '$1' | cmp -s - $@ || echo '$1' >$@
 .PHONY: FORCE
 $B/obj/flags: FORCE
-	$(call keep,$(CC) $(STD) $(HARDEN) $(CFLAGS))
+	$(call keep,$(CC) $(STD) $(HARDEN) $(CFLAGS) small: $(SMALL))
 $B/obj/flags.ld: FORCE
 	$(call keep,$(CC) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS))
 
 $B/obj/%.o: %.c $B/obj/flags
 	@mkdir -p $(@D)
-	$(call SAY,CC)$(CCACHE) $(CC) $(STD) $(WARN) $(HARDEN) $(CFLAGS) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call SAY,CC)$(CCACHE) $(CC) $(STD) $(WARN) $(HARDEN) $(if $(filter $(SMALL),$@),$(CFLAGS:-O2=-Os),$(CFLAGS)) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<
 
 $B/san/flags: FORCE
 	$(call keep,$(CC) $(STD) $(SAN) $(TESTED))

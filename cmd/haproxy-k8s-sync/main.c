@@ -29,30 +29,13 @@
 
 #define LARGE_BYTES (128 << 10)
 
-/* Every problem at once, on standard error for check-config and the terminal. */
-static void print_findings(const struct settings_findings *findings)
-{
-    for (size_t i = 0; i < findings->count; i++)
-        fprintf(stderr, "%s: %s\n", findings->list[i].is_error ? "error" : "warning", findings->list[i].text);
-}
-
-static void log_findings(const struct settings_findings *findings, const struct log *log)
-{
-    for (size_t i = 0; i < findings->count; i++) {
-        if (findings->list[i].is_error)
-            log_error(log, "invalid settings", log_str("error", findings->list[i].text));
-        else
-            log_warn(log, "settings warning", log_str("warning", findings->list[i].text));
-    }
-}
-
 static void on_signal(evutil_socket_t signum, short what, void *arg)
 {
     (void)what;
     if (signum == SIGHUP)
         controller_compare(arg);
     else
-        controller_stop(arg);
+        controller_shutdown(arg);
 }
 
 static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -79,7 +62,7 @@ static void loop(struct event_base *base, struct controller *controller, uint64_
     hold_signals(SIG_UNBLOCK);
     controller_start(controller);
     if (once_ms > 0)
-        controller_stop_when_done(controller, once_ms);
+        controller_shutdown_when_done(controller, once_ms);
     event_base_dispatch(base);
     for (size_t i = 0; i < array_len(signals); i++)
         event_free(events[i]);
@@ -151,14 +134,19 @@ static int main_start(const struct command *command, const struct flags *flags)
     settings_wipe_environment(environ_);
     if (!runs) {
         const struct run run = {command, flags, environ_, PROJECT_VERSION, &settings, &findings, ok};
-        if (command->kind != COMMAND_DOCTOR) /* which reports them itself */
-            print_findings(&findings);
+        for (size_t i = 0; command->kind != COMMAND_DOCTOR && i < findings.count; i++) /* which reports them itself */
+            fprintf(stderr, "%s: %s\n", findings.list[i].is_error ? "error" : "warning", findings.list[i].text);
         return ok || command->kind == COMMAND_DOCTOR ? command->row->run(&run) : SETTINGS_EXIT_CODE;
     }
     struct log_losses losses = {0};
     const struct log log = {
         .level = settings.log_level, .format = settings.log_format, .fd = STDERR_FILENO, .losses = &losses};
-    log_findings(&findings, &log);
+    for (size_t i = 0; i < findings.count; i++) {
+        if (findings.list[i].is_error)
+            log_error(&log, "invalid settings", log_str("error", findings.list[i].text));
+        else
+            log_warn(&log, "settings warning", log_str("warning", findings.list[i].text));
+    }
     if (once) /* a daemon with the same settings may run */
         settings_listen_nowhere(&settings);
     return ok ? main_run(&settings, environ_, once ? command->timeout_ms : 0, &log) : SETTINGS_EXIT_CODE;

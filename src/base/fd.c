@@ -10,19 +10,16 @@
 
 /* poll(2) promises room for PIPE_BUF bytes. What is beyond that needs pages of the pipe of its own: of those in use,
  * two neighbours are more than one page full, except where a reader stopped in the first. */
-static bool pipe_takes(int fd, size_t len)
-{
-    int size = fcntl(fd, F_GETPIPE_SZ), queued = 0;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (size < 0) /* no pipe */
-        return true;
-    return ioctl(fd, FIONREAD, &queued) == 0 && len + 2 * (size_t)queued + 3 * page <= (size_t)size;
-}
-
 static bool has_room(int fd, size_t len)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
-    return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) && (len <= PIPE_BUF || pipe_takes(fd, len));
+    int size, queued = 0;
+    if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+        return false;
+    if (len <= PIPE_BUF || (size = fcntl(fd, F_GETPIPE_SZ)) < 0) /* no pipe */
+        return true;
+    return ioctl(fd, FIONREAD, &queued) == 0 &&
+           len + 2 * (size_t)queued + 3 * (size_t)sysconf(_SC_PAGESIZE) <= (size_t)size;
 }
 
 /* O_NONBLOCK would be no way: it belongs to the open file, which a shell or another program may share. */

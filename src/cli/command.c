@@ -218,23 +218,6 @@ static int command_take_option(const struct command_item *item, struct command *
     return 0;
 }
 
-/* What goes together. */
-static int command_check(const struct command *c, struct error *err)
-{
-    const char *slash = c->operand != NULL ? strchr(c->operand, '/') : NULL;
-    uint64_t number;
-    if (c->kind == COMMAND_TEMPLATE_DIFF && c->against == NULL)
-        return error_set(err, ERROR_INVALID, "template diff needs --against, a folder or a file");
-    if (c->kind == COMMAND_CONFIG_ROLLBACK && c->operand != NULL &&
-        (str_parse_uint(c->operand, UINT32_MAX, &number) != 0 || number == 0))
-        return error_set(err, ERROR_INVALID,
-                         "config rollback \"%s\": expected the number of a version, see config history", c->operand);
-    if (c->kind == COMMAND_SERVICES_EXPLAIN && (slash == NULL || slash == c->operand || slash[1] == '\0'))
-        return error_set(err, ERROR_INVALID,
-                         "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME");
-    return 0;
-}
-
 int command_check_flags(const struct command *c, const struct flags *flags, struct error *err)
 {
     if (c->kind == COMMAND_HELP || c->row == NULL || !c->row->has_no_settings || flags->given_count == 0)
@@ -347,7 +330,18 @@ static int command_parse_row(int argc, char *const *argv, int word, int sub, str
         return error_set(err, ERROR_INVALID, "%s needs %s: haproxy-k8s-sync %s %s%s", name, c->row->what, name,
                          c->row->operand, c->row->takes & TAKES_AGAINST ? " --against OTHER" : "");
     }
-    return command_check(c, err);
+    const char *slash = c->operand != NULL ? strchr(c->operand, '/') : NULL;
+    uint64_t number;
+    if (c->kind == COMMAND_TEMPLATE_DIFF && c->against == NULL)
+        return error_set(err, ERROR_INVALID, "template diff needs --against, a folder or a file");
+    if (c->kind == COMMAND_CONFIG_ROLLBACK && c->operand != NULL &&
+        (str_parse_uint(c->operand, UINT32_MAX, &number) != 0 || number == 0))
+        return error_set(err, ERROR_INVALID,
+                         "config rollback \"%s\": expected the number of a version, see config history", c->operand);
+    if (c->kind == COMMAND_SERVICES_EXPLAIN && (slash == NULL || slash == c->operand || slash[1] == '\0'))
+        return error_set(err, ERROR_INVALID,
+                         "services explain needs a Service: haproxy-k8s-sync services explain NAMESPACE/NAME");
+    return 0;
 }
 
 /* A word that is no command; behind a flag that is none it is that one's value: "--foo 1 plan". */

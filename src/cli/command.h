@@ -65,7 +65,7 @@ struct command {
     bool json, junit;
     const char *test, *against; /* TEMPLATE; NULL: none */
     uint64_t count;             /* TEMPLATE_BENCHMARK; 0: by itself */
-    const char *daemon;         /* as in cli/daemon_memory.h, borrowed from argv; "" by itself */
+    const char *daemon; /* "http://host:port", borrowed from argv; "" by itself: at LISTEN_ADDRESS; NULL: none */
     enum page_colour colour;
     uint64_t timeout_ms;
 };

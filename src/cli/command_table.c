@@ -29,7 +29,7 @@ const struct command_row command_table[] = {
         .brief = "print what would change in HAProxy and why; write nothing",
         .help =
             "Prints what would change in HAProxy and why, and writes nothing. --daemon=URL|none: the running daemon "
-            "whose memory is used, by default that at LISTEN_ADDRESS.",
+            "that is asked for its own plan, by default that at LISTEN_ADDRESS.",
         .status = PLAN_STATUS,
     },
     {

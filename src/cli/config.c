@@ -95,7 +95,7 @@ static int config_start(struct config_job *j, const struct run *r, struct error 
                                                   .log = &s->log};
     j->configuration = configuration_new(s->base, &options);
     const struct targets_options targets = {
-        .instance = {.resync_period_ms = settings->resync_period_ms, .telemetry = &s->telemetry, .log = &s->log},
+        .instance = {.resync_period_ms = settings->resync_period_ms, .metrics = &s->metrics, .log = &s->log},
         .configuration = j->configuration};
     size_t count;
     cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(s->base, &s->clients, settings, &count);

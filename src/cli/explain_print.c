@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_print.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define MARGIN 2
 #define RULE_COLUMN 18
@@ -65,22 +65,6 @@ static void print_running(const struct inspect_backend *b, const struct runtime_
         print_field(p, "", INK_YELLOW, "its admin state is %s", runtime_admin_name(is->admin));
 }
 
-static void print_state(const struct inspect_report *r, const struct inspect_backend *b,
-                        const struct backend_server *line, struct page *p)
-{
-    const struct runtime_server *is = b->runtime.readable ? runtime_find(&b->runtime, line->name) : NULL;
-    if (line->maintenance && inspect_has_lines(b) && inspect_line(r, b, line) == INSPECT_LINE_PARKED)
-        print_field(p, "", INK_DIM, "parked: in maintenance, kept so that its return needs no reload");
-    else if (line->maintenance)
-        print_field(p, "", INK_DIM, "in maintenance: no new connections, open ones continue");
-    else if (is != NULL)
-        print_running(b, is, p);
-    else if (b->runtime.readable)
-        print_field(p, "", INK_YELLOW, "the running HAProxy does not have it");
-    else if (b->runtime.why != NULL)
-        print_field(p, "", INK_YELLOW, "cannot read the running HAProxy: %s", b->runtime.why);
-}
-
 /* What it is called in this HAProxy. */
 static const char *server_name(const struct inspect_backend *b)
 {
@@ -103,8 +87,19 @@ static void print_now(const struct inspect_report *r, const struct inspect_backe
         print_field(p, name, INK_PLAIN, "%s", text);
     if (b->seen && !str_eq(server_name(b), b->of->explanation.server))
         print_field(p, "called", INK_PLAIN, "%s here (by ADOPT_SERVERS or SERVER_NAME_FORMAT)", server_name(b));
-    if (line != NULL)
-        print_state(r, b, line, p);
+    if (line == NULL)
+        return;
+    const struct runtime_server *is = b->runtime.readable ? runtime_find(&b->runtime, line->name) : NULL;
+    if (line->maintenance && inspect_has_lines(b) && inspect_line(r, b, line) == INSPECT_LINE_PARKED)
+        print_field(p, "", INK_DIM, "parked: in maintenance, kept so that its return needs no reload");
+    else if (line->maintenance)
+        print_field(p, "", INK_DIM, "in maintenance: no new connections, open ones continue");
+    else if (is != NULL)
+        print_running(b, is, p);
+    else if (b->runtime.readable)
+        print_field(p, "", INK_YELLOW, "the running HAProxy does not have it");
+    else if (b->runtime.why != NULL)
+        print_field(p, "", INK_YELLOW, "cannot read the running HAProxy: %s", b->runtime.why);
 }
 
 /* ---- what would change */

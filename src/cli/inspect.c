@@ -5,48 +5,55 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "report/checks.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "model/cache.h"
-#include "servers/names.h"
-#include "cli/daemon_memory.h"
 #include "cli/did_you_mean.h"
-#include "cli/inspect_haproxy.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
 #include "cli/run.h"
+#include "cli/running_daemon.h"
+#include "daemon/inspect/inspect.h"
+#include "daemon/inspect/inspect_report.h"
 #include "daemon/sources.h"
-
-/* For so many servers of a backend the rules are asked one by one. */
-#define REASONS_MAX 100
+#include "haproxy/served.h"
+#include "json/read.h"
+#include "report/checks.h"
+#include "servers/servers_internal.h"
 
 /* An API server that has just started refuses all requests for a moment, and a refusal may be followed by another way
  * to ask. */
 #define REFUSED_READ_MS 500
 #define REFUSED_READS 6
+#define SETTLED_MS 10 /* how often it is checked whether all is known */
+#define AGAIN_MS 1000 /* what is inconsistent is read again, once: a reload causes that for a moment */
+#define STOP_MS 1000
+
+/* How far one HAProxy is. */
+struct inspect_reading {
+    uint64_t decisions; /* that do not count any more, as it was read again since */
+    uint64_t again_ms;  /* it is read again then; 0: not */
+    bool again;         /* it was */
+    bool settled;
+    struct error late; /* else */
+    struct served served;
+};
 
 struct inspect {
     struct event_base *base;
     const struct inspect_options *options;
     const struct clients *clients;
-    struct mappings mappings;
-    struct plan_rules rules;
-    uint64_t park_ttl_ms;
-    struct sources *sources; /* NULL: Kubernetes is not asked */
-    struct inspect_report report;
-    struct inspect_haproxy *haproxies; /* as the clients' drivers, and the targets of the report */
-    size_t haproxy_count;
-    size_t haproxies_left;       /* that are being read */
-    struct daemon_memory daemon; /* as of after all of that */
-    bool syncing;                /* the caches fill */
-    unsigned refused_reads;      /* in a row at which all that was missing was refused */
     const struct log *log;
+    struct mappings mappings;
+    struct sources *sources; /* NULL: Kubernetes is not asked */
+    struct targets *targets;
+    struct inspect_reading *readings; /* as the targets, and those of the report */
+    size_t running;                   /* while stopping */
+    struct inspect_report report;
+    bool syncing;           /* the caches fill */
+    unsigned refused_reads; /* in a row at which all that was missing was refused */
 };
 
-/* ---- Kubernetes, then each HAProxy, then the daemon ---- */
+/* ---- Kubernetes */
 
-static bool all_synced(const struct inspect *i)
+static bool inspect_all_synced(const struct inspect *i)
 {
     bool all = true;
     for (size_t k = 0; all && k < i->mappings.service_count; k++)
@@ -54,152 +61,171 @@ static bool all_synced(const struct inspect *i)
     return all;
 }
 
-static void on_changed(void *arg, size_t service, const char *cause, uint64_t received_us)
+static void inspect_on_changed(void *arg, size_t service, const char *cause, uint64_t received_us)
 {
     const struct inspect *i = arg;
     (void)service, (void)cause, (void)received_us;
-    if (i->syncing && all_synced(i))
+    if (i->syncing && inspect_all_synced(i))
         event_base_loopbreak(i->base);
 }
 
 /* Does not wait for what will not come: an API server that is not there, or refuses the credentials, is hardly so for
  * the next seconds alone. */
-static bool kubernetes_is_settled(void *arg)
+static bool inspect_kubernetes_settled(void *arg)
 {
     struct inspect *i = arg;
     i->refused_reads = sources_refused(i->sources) ? i->refused_reads + 1 : 0;
-    return all_synced(i) || sources_away(i->sources) ||
+    return inspect_all_synced(i) || sources_away(i->sources) ||
            i->refused_reads >= (i->options->refusals_count ? 1 : REFUSED_READS);
 }
 
-static void read_kubernetes(struct inspect *i, const struct settings *settings)
+static void inspect_read_kubernetes(struct inspect *i, const struct settings *settings)
 {
     const struct daemon in = {.base = i->base, .settings = settings, .kube = i->clients->kube, .log = i->log};
     struct inspect_report *r = &i->report;
     bool logged = false;
     /* Of a whole configuration there is nothing to read but HAProxies. */
-    if (i->clients->kube == NULL || i->mappings.service_count == 0)
+    if (i->clients->kube == NULL || i->mappings.service_count == 0) {
+        for (size_t k = 0; k < r->mapping_count; k++) {
+            struct desired unknown;
+            desired_init(&unknown);
+            unknown.state = DESIRED_NOT_SYNCED;
+            unknown.problem = mem_strdup("Kubernetes could not be read");
+            r->mappings[k].desired = desired_share(&unknown);
+        }
         return;
-    i->sources = sources_new(&in, i->mappings.services, i->mappings.service_count, on_changed, i);
+    }
+    i->sources = sources_new(&in, i->mappings.services, i->mappings.service_count, inspect_on_changed, i);
     i->syncing = true;
     sources_start(i->sources);
-    run_until(i->base, i->options->timeout_ms, REFUSED_READ_MS, kubernetes_is_settled, i);
+    run_until(i->base, i->options->timeout_ms, REFUSED_READ_MS, inspect_kubernetes_settled, i);
     i->syncing = false;
-    r->incomplete = !all_synced(i);
+    r->incomplete = !inspect_all_synced(i);
     if (r->incomplete && !sources_outage(i->sources, &r->missing, &logged))
         sources_ready(i->sources, &r->missing);
     r->missing_logged = logged && i->log != NULL && i->log->level <= LOG_LEVEL_WARN;
+    for (size_t k = 0; k < r->mapping_count; k++)
+        r->mappings[k].desired = mapping_update(&i->mappings.list[k], i->sources, clock_mono_ms());
 }
 
-static void on_haproxy(void *arg)
+/* ---- then the controller of each HAProxy, in a dry run until it has decided */
+
+static bool inspect_is_settled(const struct target *t, struct inspect_reading *r)
+{
+    const struct instance_view v = instance_view(t->instance);
+    const uint64_t now = clock_mono_ms();
+    const uint64_t decisions = t->servers != NULL ? t->servers->decisions : v.last_reload_known ? UINT64_MAX : 0;
+    /* Where the list of reloads cannot be read, it decides later. */
+    bool decided = v.away || (v.fresh && (decisions > r->decisions || v.problem->kind != ERROR_NONE));
+    if (r->again_ms != 0 && now >= r->again_ms) {
+        r->again_ms = 0;
+        instance_refresh(t->instance);
+        return false;
+    }
+    bool odd = v.drift != NULL && !v.dirty;
+    for (size_t i = 0; t->servers != NULL && i < t->servers->options.backend_count; i++) {
+        const struct instance_backend *at = t->servers->backends[i].at;
+        odd = odd || (at->actual.exists && !at->runtime.readable);
+    }
+    if (decided && !r->again && !v.away && odd) {
+        r->again = true;
+        r->decisions = t->servers != NULL ? decisions : 0;
+        r->again_ms = now + AGAIN_MS;
+    }
+    r->settled = decided && r->again_ms == 0;
+    return r->settled;
+}
+
+static bool inspect_all_settled(void *arg)
+{
+    const struct inspect *i = arg;
+    bool all = true;
+    for (size_t k = 0; k < targets_count(i->targets); k++)
+        all = inspect_is_settled(targets_at(i->targets, k), &i->readings[k]) && all;
+    return all;
+}
+
+static void inspect_on_stopped(void *arg)
 {
     struct inspect *i = arg;
-    if (--i->haproxies_left == 0)
-        event_base_loopbreak(i->base);
+    i->running = 0;
 }
 
-/* Side by side, each with a deadline of its own. The daemon last: what it has commanded that was read is what it remembers
- * then. */
-static void read_haproxies(struct inspect *i)
+static bool inspect_stopped(void *arg)
 {
-    i->haproxies_left = i->haproxy_count;
-    for (size_t h = 0; h < i->haproxy_count; h++)
-        inspect_haproxy_start(&i->haproxies[h], i->options->timeout_ms);
-    if (i->haproxies_left > 0)
-        event_base_dispatch(i->base);
-    if (i->haproxy_count > 0)
-        daemon_memory_ask(&i->daemon, i->base, i->options->timeout_ms);
+    return ((const struct inspect *)arg)->running == 0;
+}
+
+/* Side by side, each with a deadline of its own. */
+static void inspect_read_haproxies(struct inspect *i, const struct settings *settings, const struct plan_rules *rules,
+                                   struct metric_table *metrics, struct driver *const *drivers)
+{
+    static const struct log silent = {.level = LOG_LEVEL_ERROR + 1, .fd = -1};
+    struct targets_options options = {
+        .servers = {.backends = i->mappings.backends,
+                    .backend_count = i->mappings.count,
+                    .rules = *rules,
+                    .park_ttl_ms = settings->park_ttl_ms,
+                    .node_exists = i->sources != NULL ? sources_node_exists : NULL,
+                    .node_arg = i->sources},
+        .instance = {.dry = true, .resync_period_ms = settings->resync_period_ms, .metrics = metrics, .log = &silent}};
+    struct error err = {0};
+    const size_t count = i->report.target_count;
+    options.servers.rules.dry_run = true;
+    i->targets = targets_new(i->base, &options, drivers, count, &err);
+    if (i->targets == NULL)
+        abort(); /* one engine claims nothing twice */
+    i->readings = mem_array(count, sizeof(i->readings[0]));
+    for (size_t k = 0; k < i->mappings.count; k++)
+        targets_set_desired(i->targets, k, i->report.mappings[k].desired, NULL, 0);
+    targets_start(i->targets);
+    if (count > 0)
+        run_until(i->base, i->options->timeout_ms, SETTLED_MS, inspect_all_settled, i);
+    i->running = 1;
+    targets_stop(i->targets, inspect_on_stopped, i);
+    if (i->running > 0)
+        run_until(i->base, STOP_MS, SETTLED_MS, inspect_stopped, i);
 }
 
 /* ---- the report ---- */
 
-static void fill_mapping(const struct inspect *i, const struct mapping *from, struct inspect_mapping *m)
+static void inspect_give_up(struct inspect *i, size_t k)
 {
-    const char *node = i->options->node;
-    m->backend = from->backend;
-    m->rules = &from->rules;
-    m->source = from->service;
-    if (i->sources == NULL) {
-        m->desired.state = DESIRED_NOT_SYNCED;
-        m->desired.problem = mem_strdup("Kubernetes could not be read");
+    struct inspect_target *t = &i->report.targets[k];
+    struct error *late = &i->readings[k].late;
+    error_set(late, ERROR_RETRY, "%s did not answer all requests within %.1f s", t->url,
+              (double)i->options->timeout_ms / 1000.0);
+    if (instance_view(targets_at(i->targets, k)->instance).fresh) { /* all but how the last reload ended */
+        error_prefix(late, "the list of reloads cannot be read");
+        t->warning = late->message;
         return;
     }
-    const struct cache *services = sources_caches(i->sources, from->service)->services;
-    m->service = cache_find(services, from->rules.service);
-    m->service_state = m->service != NULL                                  ? INSPECT_SERVICE_KNOWN
-                       : sources_service_denied(i->sources, from->service) ? INSPECT_SERVICE_DENIED
-                       : cache_synced(services)                            ? INSPECT_SERVICE_ABSENT
-                                                                           : INSPECT_SERVICE_WAITING;
-    mapping_compute(from, i->sources, clock_mono_ms(), &m->desired);
-    if (node == NULL)
-        return;
-    m->node_known = mapping_explain(from, i->sources, node, &m->explanation) == 0;
-    m->is_node = str_ip_family(node) == 0 || cache_find(sources_nodes(i->sources), node) != NULL;
-}
-
-/* The desired state has only nodes of the Service. For the others, the rules say why. */
-static void fill_reasons(const struct inspect *i, const struct mapping *from, struct inspect_backend *b)
-{
-    const struct desired *desired = b->desired;
-    b->reasons = mem_array(b->actual.server_count, sizeof(b->reasons[0]));
-    for (size_t k = 0; i->sources != NULL && k < b->actual.server_count && b->reason_count < REASONS_MAX; k++) {
-        cleanup(explanation_fini) struct explanation e = {.state = SERVER_OUT};
-        const char *server = b->actual.servers[k].name;
-        if (desired_find(desired, server) != NULL || desired_why_out(desired, server) != NULL)
-            continue;
-        const char *node = desired_node(desired, server);
-        bool known = mapping_explain(from, i->sources, node != NULL ? node : server, &e) == 0;
-        const char *why = known && e.state == SERVER_OUT ? e.verdict
-                          : !known && sources_synced(i->sources, from->service)
-                              ? "no node and no endpoint has this name"
-                              : NULL;
-        if (why != NULL)
-            b->reasons[b->reason_count++] =
-                (struct inspect_reason){.server = mem_strdup(server), .text = mem_strdup(why)};
+    for (size_t m = 0; m < i->report.mapping_count; m++) {
+        t->backends[m].seen = false;
+        t->backends[m].unseen = *late;
     }
 }
 
-/* By the names that its servers have there. */
-static void fill_backend(const struct inspect *i, const char *target, const struct mapping *from,
-                         struct inspect_backend *b)
-{
-    cleanup(desired_fini) struct desired before;
-    desired_init(&before);
-    daemon_memory_recall_names(&i->daemon, target, from->backend, &before);
-    const struct names_input names = {.desired = b->desired,
-                                      .before = &before,
-                                      .actual = &b->actual,
-                                      .runtime = &b->runtime,
-                                      .rules = &i->rules.diff};
-    if (names_apply(&names, &b->named))
-        b->desired = &b->named;
-    fill_reasons(i, from, b);
-}
-
-static void fill(struct inspect *i)
+static void inspect_report_all(struct inspect *i, const struct settings *settings, const struct plan_rules *rules)
 {
     struct inspect_report *r = &i->report;
-    const struct inspect_rules rules = {.plan = &i->rules,
-                                        .park_ttl_ms = i->park_ttl_ms,
-                                        .node_exists = i->sources != NULL ? sources_node_exists : NULL,
-                                        .node_arg = i->sources,
-                                        .now_ms = clock_mono_ms(),
-                                        .daemon = &i->daemon};
-    r->rules = &i->rules.diff;
-    r->sources = i->sources;
-    r->node = i->options->node;
-    r->daemon = &i->daemon;
-    for (size_t k = 0; k < r->mapping_count; k++) {
-        daemon_memory_recall_states(&i->daemon, k, i->mappings.list[k].states);
-        fill_mapping(i, &i->mappings.list[k], &r->mappings[k]);
-    }
+    const struct inspect_of of = {.settings = settings,
+                                  .mappings = &i->mappings,
+                                  .sources = i->sources,
+                                  .targets = i->targets,
+                                  .rules = rules,
+                                  .node = i->options->node};
+    inspect_fill(&of, r);
     for (size_t k = 0; k < r->target_count; k++) {
         struct inspect_target *t = &r->targets[k];
-        for (size_t m = 0; m < r->mapping_count; m++)
-            if (t->backends[m].seen)
-                fill_backend(i, t->url, &i->mappings.list[m], &t->backends[m]);
-        t->dirty = t->dirty || (t->unverified && !daemon_memory_used(&i->daemon));
-        inspect_decide(t, r->mapping_count, &rules);
+        struct instance *in = targets_at(i->targets, k)->instance;
+        struct served *served = i->options->checks ? &i->readings[k].served : NULL;
+        if (!i->readings[k].settled)
+            inspect_give_up(i, k);
+        inspect_decide(r, t);
+        if (r->node == NULL && !instance_view(in).away)
+            inspect_check(i->base, r, t, in, i->options->timeout_ms, served);
+        t->served = served;
     }
     if (r->node == NULL || i->sources == NULL || inspect_explain_status(r) == EXIT_SUCCESS)
         return;
@@ -211,93 +237,154 @@ static void fill(struct inspect *i)
     r->nearest = nearest_text(&n);
 }
 
-/* ---- all of it ---- */
-
 void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
                      const struct inspect_options *options)
 {
-    struct inspect i = {.base = base,
-                        .options = options,
-                        .clients = clients,
-                        .log = log,
-                        .rules = rules_for_plan(settings),
-                        .park_ttl_ms = settings->park_ttl_ms};
+    const struct plan_rules rules = rules_for_plan(settings);
+    struct inspect i = {.base = base, .options = options, .clients = clients, .log = log};
+    struct metric_table metrics;
+    size_t count;
+    metric_table_init(&metrics, "");
     mappings_init(&i.mappings, settings);
-    daemon_memory_init(&i.daemon, settings, options->daemon);
-    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(base, clients, settings, &i.haproxy_count);
-    i.haproxies = mem_array(i.haproxy_count, sizeof(i.haproxies[0]));
-    inspect_report_init(&i.report, i.haproxy_count, i.mappings.count);
-    for (size_t h = 0; h < i.haproxy_count; h++) {
-        inspect_haproxy_init(&i.haproxies[h], base, drivers[h], i.mappings.backends, i.mappings.count,
-                             &i.report.targets[h], on_haproxy, &i);
-        i.haproxies[h].rules = &i.rules.diff;
-        i.haproxies[h].wants_checks = options->checks;
-    }
-    read_kubernetes(&i, settings);
-    read_haproxies(&i);
+    cleanup(mem_free_ptr) struct driver **drivers = clients_drivers(base, clients, settings, &count);
+    inspect_report_init(&i.report, count, i.mappings.count);
+    i.report.daemon = options->daemon;
+    inspect_read_kubernetes(&i, settings);
+    inspect_read_haproxies(&i, settings, &rules, &metrics, drivers);
     if (i.sources != NULL)
         sources_stop(i.sources); /* what they have is shown from here on, and does not change meanwhile */
-    fill(&i);
-    for (size_t h = 0; options->node == NULL && h < i.haproxy_count; h++)
-        inspect_haproxy_check(&i.haproxies[h], base);
+    inspect_report_all(&i, settings, &rules);
     options->show(options->arg, &i.report);
+    for (size_t k = 0; k < i.report.target_count; k++)
+        served_fini(&i.readings[k].served);
     inspect_report_fini(&i.report);
+    targets_free(i.targets);
+    free(i.readings);
     if (i.sources != NULL)
         sources_free(i.sources);
-    for (size_t h = 0; h < i.haproxy_count; h++)
-        inspect_haproxy_fini(&i.haproxies[h]);
-    free(i.haproxies);
-    daemon_memory_fini(&i.daemon);
     mappings_fini(&i.mappings);
+    metric_table_fini(&metrics);
 }
 
 /* ---- plan, explain ---- */
 
 struct inspection {
     const struct run *run;
+    struct inspect_page page;
+    struct buf out, problems;
     int status;
 };
 
-/* What concerns no backend goes to standard error. */
-static void on_report(void *arg, const struct inspect_report *report)
+static void inspection_on_report(void *arg, const struct inspect_report *report)
 {
     struct inspection *i = arg;
-    const struct run *r = i->run;
-    bool explains = r->command->kind == COMMAND_EXPLAIN;
-    cleanup(show_fini) struct show show = {0};
-    cleanup(buf_fini) struct buf problems = {0};
-    struct page problem_page;
-    show_init(&show, r);
-    show_page_init(&problem_page, &problems, stderr, r->command, r->environ);
-    if (explains)
-        inspect_print_explain(report, &show.page);
-    else if (r->command->json)
-        inspect_print_json(report, &show.out);
-    else
-        inspect_print_plan(report, &show.page);
-    inspect_print_problems(report, &problem_page);
-    int status = show_end(&show, explains ? inspect_explain_status(report) : inspect_plan_status(report));
-    i->status = show_text(&problems, stderr) == 0 ? status : EXIT_FAILURE;
+    inspect_show(report, &i->page, &i->out, &i->problems);
+    i->status = report->node != NULL ? inspect_explain_status(report) : inspect_plan_status(report);
+}
+
+/* The first line that is another. Allocates; NULL: none is. */
+static char *inspection_other_settings(const char *theirs, const char *ours)
+{
+    while (*theirs != '\0' || *ours != '\0') {
+        size_t len = strcspn(ours, "\n");
+        if (strncmp(theirs, ours, len + 1) != 0)
+            return mem_printf("it has other %.*s", (int)strcspn(ours, "="), ours);
+        theirs += len + (theirs[len] != '\0');
+        ours += len + (ours[len] != '\0');
+    }
+    return NULL;
+}
+
+/* Whatever answers there. */
+static bool inspection_is_text(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\x1b') || *text == '\x7f')
+            return false;
+    return true;
+}
+
+/* NULL: it is printed. Allocates. */
+static char *inspection_take(struct inspection *i, const struct buf *body)
+{
+    cleanup(buf_fini) struct buf settings = {0};
+    cleanup(json_doc_free_ptr) yyjson_doc *doc = NULL;
+    struct error err = {0};
+    yyjson_val *of;
+    const char *why, *theirs, *out, *problems;
+    int64_t status;
+    doc = json_parse(buf_str(body), body->len, 0, "its plan", &err);
+    if (json_object_of(doc, "its plan", &of, &err) != 0 || json_get_line(of, "why", body->len, &why, &err) != 0)
+        return mem_strdup(err.message);
+    if (why != NULL)
+        return mem_strdup(why);
+    if (json_need_string(of, "settings", &theirs, &err) != 0 || json_need_string(of, "out", &out, &err) != 0 ||
+        json_get_string(of, "problems", &problems, &err) != 0 ||
+        json_get_int(of, "status", 0, INSPECT_EXIT_CHANGES, INSPECT_EXIT_UNKNOWN, &status, &err) != 0)
+        return mem_strdup(err.message);
+    inspect_print_settings(i->run->settings, &settings);
+    char *other = inspection_other_settings(theirs, buf_str(&settings));
+    if (other != NULL || !inspection_is_text(out) || !inspection_is_text(problems))
+        return other != NULL ? other : mem_strdup("its plan is no text");
+    buf_add(&i->out, out);
+    buf_add(&i->problems, problems);
+    i->status = (int)status;
+    return NULL;
+}
+
+static void inspection_plan(struct inspection *i, struct session *session)
+{
+    const struct command *command = i->run->command;
+    struct settings *settings = i->run->settings;
+    const char *asked = command->kind == COMMAND_PLAN ? command->daemon : NULL;
+    cleanup(daemon_answer_fini) struct daemon_answer a = {0};
+    cleanup(mem_free_ptr) char *url = asked == NULL    ? NULL
+                                      : *asked != '\0' ? mem_strdup(asked)
+                                                       : running_daemon_url(settings);
+    cleanup(mem_free_ptr) char *why_not = NULL;
+    if (url != NULL && *asked == '\0' && !settings->status_page) {
+        why_not = mem_strdup("STATUS_PAGE=false");
+    } else if (url != NULL) {
+        cleanup(mem_free_ptr) char *path = inspect_query(&i->page, url);
+        daemon_get(session->base, url, path, command->timeout_ms, &a);
+        const char *query = strchr(a.error.message, '?'), *why = query != NULL ? strstr(query, ": ") : NULL;
+        why_not = a.status == 200 ? inspection_take(i, &a.body)
+                  : a.status != 0 ? mem_printf("it answers /plan with HTTP %d", a.status)
+                  : why != NULL   ? mem_printf("GET %s/plan%s", url, why)
+                                  : mem_strdup(a.error.message);
+        if (why_not == NULL)
+            return;
+    }
+    const struct inspect_options options = {.node = command->operand,
+                                            .daemon = {.url = url, .why_not = why_not},
+                                            .timeout_ms = command->timeout_ms,
+                                            .show = inspection_on_report,
+                                            .arg = i};
+    inspect_refresh(session->base, settings, &session->clients, &session->log, &options);
 }
 
 int run_inspect(const struct run *r)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
-    const struct command *command = r->command;
+    cleanup(show_fini) struct show show = {0};
+    struct inspection i = {.run = r};
     struct error err = {0};
     struct session session;
-    struct inspection inspection = {.run = r, .status = EXIT_FAILURE};
-    const struct inspect_options options = {.daemon = command->kind == COMMAND_PLAN ? command->daemon : NULL,
-                                            .node = command->operand,
-                                            .timeout_ms = command->timeout_ms,
-                                            .show = on_report,
-                                            .arg = &inspection};
+    struct page problems;
+    show_init(&show, r);
+    show_page_init(&problems, &i.problems, stderr, r->command, r->environ);
+    i.page =
+        (struct inspect_page){r->command->json, show.page.colour, problems.colour, show.page.width, problems.width};
     if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
         return run_fail(&err, SETTINGS_EXIT_CODE);
-    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0)
-        inspect_refresh(session.base, r->settings, &session.clients, &session.log, &options);
-    else
-        inspection.status = run_fail(&err, start_status(&err));
+    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0) {
+        inspection_plan(&i, &session);
+        i.status = show_text(&i.out, stdout) == 0 && show_text(&i.problems, stderr) == 0 ? i.status : EXIT_FAILURE;
+    } else {
+        i.status = run_fail(&err, start_status(&err));
+    }
     session_end(&session);
-    return inspection.status;
+    buf_fini(&i.out);
+    buf_fini(&i.problems);
+    return i.status;
 }

@@ -98,22 +98,6 @@ static void release_print_more(struct page *p, size_t count)
     page_end_line(p);
 }
 
-static void release_print_plan(struct page *p, const struct release_plan *plan)
-{
-    for (size_t i = 0; i < plan->removed_count && i < NAMES_SHOWN; i++)
-        release_print_line(p, INK_RED, "remove", plan->removed[i].name,
-                           plan->removed[i].maintenance ? "its line is in maintenance (parked)" : "its line is live");
-    release_print_more(p, plan->removed_count);
-    for (size_t i = 0; i < plan->undrained_count && i < NAMES_SHOWN; i++)
-        release_print_line(p, INK_GREEN, "ready", plan->undrained[i],
-                           "it drains at runtime, and its line is live: the drain ends");
-    release_print_more(p, plan->undrained_count);
-    for (size_t i = 0; i < plan->by_operator_count && i < NAMES_SHOWN; i++)
-        release_print_line(p, INK_YELLOW, "leave", plan->by_operator[i],
-                           "in maintenance at runtime alone: an operator set it, and it stays until the next reload");
-    release_print_more(p, plan->by_operator_count);
-}
-
 /* "2 lines removed, 1 drain ended" */
 static void release_print_counts(struct page *p, size_t lines, const char *removed, size_t drains, const char *ended)
 {
@@ -152,7 +136,18 @@ static void release_print_backend(const struct release_view *v, struct page *p)
         page_put(p, INK_PLAIN, "    ");
         page_flow_line(p, INK_RED, v->why);
     }
-    release_print_plan(p, plan);
+    for (size_t i = 0; i < plan->removed_count && i < NAMES_SHOWN; i++)
+        release_print_line(p, INK_RED, "remove", plan->removed[i].name,
+                           plan->removed[i].maintenance ? "its line is in maintenance (parked)" : "its line is live");
+    release_print_more(p, plan->removed_count);
+    for (size_t i = 0; i < plan->undrained_count && i < NAMES_SHOWN; i++)
+        release_print_line(p, INK_GREEN, "ready", plan->undrained[i],
+                           "it drains at runtime, and its line is live: the drain ends");
+    release_print_more(p, plan->undrained_count);
+    for (size_t i = 0; i < plan->by_operator_count && i < NAMES_SHOWN; i++)
+        release_print_line(p, INK_YELLOW, "leave", plan->by_operator[i],
+                           "in maintenance at runtime alone: an operator set it, and it stays until the next reload");
+    release_print_more(p, plan->by_operator_count);
 }
 
 static void release_print(const struct release_job *j, struct page *p)
@@ -288,10 +283,8 @@ static int release_start(struct release_job *j, struct settings *settings, struc
                                             .rules = rules_for_plan(settings).diff,
                                             .servers = j->command->servers,
                                             .writes = j->writes};
-    struct instance_options instance = {.several = count > 1,
-                                        .resync_period_ms = settings->resync_period_ms,
-                                        .telemetry = &s->telemetry,
-                                        .log = &s->log};
+    struct instance_options instance = {
+        .several = count > 1, .resync_period_ms = settings->resync_period_ms, .metrics = &s->metrics, .log = &s->log};
     int rc = 0;
     j->targets = mem_array(count, sizeof(j->targets[0]));
     for (size_t i = 0; i < count; i++) {

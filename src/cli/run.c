@@ -74,7 +74,7 @@ int session_begin(const struct run *r, const struct kube_access *access, enum lo
     const struct kube_access none = {0};
     const struct clients_hooks hooks = {0};
     *ret = (struct session){.base = run_base(err), .log = run_log(r, least)};
-    telemetry_init(&ret->telemetry, r->version);
+    metric_table_init(&ret->metrics, r->version);
     mappings_init(&ret->mappings, r->settings);
     if (ret->base == NULL || clients_make(ret->base, r->settings, access != NULL ? access : &none, r->version, &hooks,
                                           &ret->log, &ret->clients, err) != 0)
@@ -87,7 +87,7 @@ void session_end(struct session *s)
 {
     clients_free(&s->clients);
     mappings_fini(&s->mappings);
-    telemetry_fini(&s->telemetry);
+    metric_table_fini(&s->metrics);
     if (s->base != NULL)
         event_base_free(s->base);
 }

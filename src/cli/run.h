@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "daemon/clients.h"
 #include "daemon/mappings.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
 
@@ -88,7 +88,7 @@ struct session {
     struct log log;
     struct clients clients;
     struct mappings mappings;
-    struct telemetry telemetry; /* that nothing shows */
+    struct metric_table metrics; /* that nothing shows */
 };
 
 /* access NULL: Kubernetes is not asked. session_end in either case. */

@@ -37,7 +37,7 @@ struct running_daemon_options {
     const struct settings *settings;
     const struct kube_access *access; /* of kube */
     struct kube_client *kube;         /* NULL: the Lease is not asked for */
-    const char *url;                  /* as in cli/daemon_memory.h; NULL: no daemon is asked */
+    const char *url;                  /* as in cli/command.h */
     uint64_t timeout_ms;              /* for each of the two */
 };
 

@@ -173,18 +173,6 @@ static int template_run_tests(const struct template_run *r)
 
 /* ---- validate ---- */
 
-static void validate_print(const char *name, enum trial_verdict verdict, const char *why, struct page *p)
-{
-    static const char *const words[] = {[TRIAL_PASSED] = OK, [TRIAL_FAILED] = FAILED, [TRIAL_SKIPPED] = "skip"};
-    static const enum page_ink inks[] = {
-        [TRIAL_PASSED] = INK_GREEN, [TRIAL_FAILED] = INK_RED, [TRIAL_SKIPPED] = INK_YELLOW};
-    page_put(p, inks[verdict], words[verdict]);
-    page_to(p, COLUMN);
-    page_printf(p, INK_PLAIN, "%s%s%s", name != NULL ? name : "without a test's fixtures", why != NULL ? ": " : "",
-                why != NULL ? why : "");
-    page_end_line(p);
-}
-
 static int template_validate(const struct template_run *r)
 {
     const struct template_test *test;
@@ -207,8 +195,16 @@ static int template_validate(const struct template_run *r)
         json_put_text(doc, row, "name", name);
         json_put_text(doc, row, "result", results_words[verdict]);
         json_put_text(doc, row, "why", why);
-        if (!r->command->json)
-            validate_print(name, verdict, why, &show.page);
+        if (!r->command->json) {
+            static const char *const words[] = {[TRIAL_PASSED] = OK, [TRIAL_FAILED] = FAILED, [TRIAL_SKIPPED] = "skip"};
+            static const enum page_ink inks[] = {
+                [TRIAL_PASSED] = INK_GREEN, [TRIAL_FAILED] = INK_RED, [TRIAL_SKIPPED] = INK_YELLOW};
+            page_put(&show.page, inks[verdict], words[verdict]);
+            page_to(&show.page, COLUMN);
+            page_printf(&show.page, INK_PLAIN, "%s%s%s", name != NULL ? name : "without a test's fixtures",
+                        why != NULL ? ": " : "", why != NULL ? why : "");
+            page_end_line(&show.page);
+        }
         status = show_end(&show, rc == 0 ? status : EXIT_FAILURE);
     }
     show_json(doc, &out);

@@ -71,23 +71,6 @@ struct difference {
     size_t count;
 };
 
-static void difference_init(struct difference *d, const struct template_test *test, const struct rendered *before,
-                            const struct rendered *after, bool cfg_alone)
-{
-    *d = (struct difference){.test = test != NULL ? test->name : NULL,
-                             .pairs = mem_array(before->file_count + after->file_count, sizeof(d->pairs[0]))};
-    for (size_t i = 0; i < after->file_count; i++) {
-        const struct render_file *is = &after->files[i], *was = pair_find(before, is);
-        if (was == NULL && cfg_alone)
-            continue;
-        pair_init(&d->pairs[d->count], was, is);
-        d->count += d->pairs[d->count].differs;
-    }
-    for (size_t i = 0; i < before->file_count; i++)
-        if (pair_find(after, &before->files[i]) == NULL)
-            pair_init(&d->pairs[d->count++], &before->files[i], NULL);
-}
-
 static void difference_fini(struct difference *d)
 {
     for (size_t i = 0; i < d->count; i++)
@@ -121,22 +104,6 @@ static void difference_print(const struct difference *d, struct page *p)
         } else if (pair->is_cfg) {
             show_lines(&pair->lines, 2 * COLUMN, 3 * COLUMN, p);
         }
-    }
-}
-
-static void difference_put(const struct difference *d, yyjson_mut_doc *doc, yyjson_mut_val *to)
-{
-    json_put_text(doc, to, "test", d->test);
-    json_put_bool(doc, to, "same", d->count == 0);
-    yyjson_mut_val *files = json_put_list(doc, to, "files");
-    for (size_t i = 0; i < d->count; i++) {
-        const struct pair *pair = &d->pairs[i];
-        yyjson_mut_val *file = json_add_object(doc, files);
-        cleanup(mem_free_ptr) char *name = template_file_name(pair->after != NULL ? pair->after : pair->before);
-        json_put_text(doc, file, "name", name);
-        json_put_text(doc, file, "change", pair_says(pair));
-        if (pair->is_cfg)
-            show_put_lines(&pair->lines, doc, file);
     }
 }
 
@@ -197,10 +164,33 @@ static int diff_one(const struct template_run *r, const struct other *other, con
     objects_free(objects);
     if (rc != 0 || other_render(r, other, test, &before, err) != 0)
         return -1;
-    cleanup(difference_fini) struct difference d;
+    cleanup(difference_fini) struct difference d = {
+        .test = test != NULL ? test->name : NULL,
+        .pairs = mem_array(before.file_count + after.file_count, sizeof(d.pairs[0]))};
     cleanup(show_fini) struct show show = {0};
-    difference_init(&d, test, &before, &after, other->set == NULL);
-    difference_put(&d, doc, json_add_object(doc, list));
+    for (size_t i = 0; i < after.file_count; i++) {
+        const struct render_file *is = &after.files[i], *was = pair_find(&before, is);
+        if (was == NULL && other->set == NULL) /* which is a haproxy.cfg alone */
+            continue;
+        pair_init(&d.pairs[d.count], was, is);
+        d.count += d.pairs[d.count].differs;
+    }
+    for (size_t i = 0; i < before.file_count; i++)
+        if (pair_find(&after, &before.files[i]) == NULL)
+            pair_init(&d.pairs[d.count++], &before.files[i], NULL);
+    yyjson_mut_val *to = json_add_object(doc, list);
+    json_put_text(doc, to, "test", d.test);
+    json_put_bool(doc, to, "same", d.count == 0);
+    yyjson_mut_val *files = json_put_list(doc, to, "files");
+    for (size_t i = 0; i < d.count; i++) {
+        const struct pair *pair = &d.pairs[i];
+        yyjson_mut_val *file = json_add_object(doc, files);
+        cleanup(mem_free_ptr) char *name = template_file_name(pair->after != NULL ? pair->after : pair->before);
+        json_put_text(doc, file, "name", name);
+        json_put_text(doc, file, "change", pair_says(pair));
+        if (pair->is_cfg)
+            show_put_lines(&pair->lines, doc, file);
+    }
     show_init(&show, r->run);
     if (!r->command->json)
         difference_print(&d, &show.page);

@@ -18,18 +18,6 @@ static void document_identify(struct document *d)
     digest_sha256_hex(both, strlen(both), d->id);
 }
 
-/* Takes over what it can use. */
-static struct cfg_content *document_content(enum document_use use, struct buf *text, struct cfg_file *file)
-{
-    struct buf sent;
-    if (use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(file))
-        return cfg_content_take_parsed(text, file);
-    buf_init_secret(&sent, 0);
-    buf_reserve(&sent, text->len);
-    cfg_source_print(file, &sent);
-    return cfg_content_take(&sent);
-}
-
 struct document *document_new(enum document_use use, const char *origin, const char *bytes, size_t len,
                               const char *hash, struct storage_files *files, struct error *err)
 {
@@ -52,7 +40,15 @@ struct document *document_new(enum document_use use, const char *origin, const c
     struct document *d = mem_alloc(sizeof(*d));
     d->references = 1;
     d->origin = mem_strdup(origin);
-    d->content = document_content(use, &text, &file);
+    if (use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(&file)) {
+        d->content = cfg_content_take_parsed(&text, &file);
+    } else {
+        struct buf sent;
+        buf_init_secret(&sent, 0);
+        buf_reserve(&sent, text.len);
+        cfg_source_print(&file, &sent);
+        d->content = cfg_content_take(&sent);
+    }
     if (hash != NULL)
         memcpy(d->hash, hash, sizeof(d->hash));
     else

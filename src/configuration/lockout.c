@@ -88,36 +88,6 @@ static bool lockout_has_other_password(const struct cfg_line *l, const char *pas
     return false;
 }
 
-static void lockout_check_users(const struct cfg_file *is, const struct cfg_file *wanted,
-                                const struct lockout_login *login, struct cfg_line *words, struct text_list *missing)
-{
-    const char *user = login->user;
-    for (size_t i = 0; i < is->section_count; i++) {
-        const struct cfg_file_section *s = &is->sections[i];
-        const struct cfg_file_line *line = lockout_find_in(s, LOCKOUT_USER, user, words);
-        bool other = line == NULL || lockout_has_other_password(words, login->password);
-        bool there = line == NULL || lockout_find(wanted, s->name, LOCKOUT_USER, user, words) != NULL;
-        bool refused = !other && there && lockout_has_other_password(words, login->password);
-        if ((!there || refused) && text_list_next(missing))
-            buf_printf(&missing->text, "userlist %.*s with user %.*s%s (line %u)", NAME_SHOWN, s->name, NAME_SHOWN,
-                       user, refused ? " and the login's password" : "", line->number);
-    }
-}
-
-static void lockout_check_socket(const struct cfg_file *is, const struct cfg_file *wanted, struct cfg_line *words,
-                                 struct text_list *missing)
-{
-    const struct cfg_file_line *line = lockout_find(is, NULL, LOCKOUT_SOCKET, NULL, words);
-    if (line == NULL)
-        return;
-    cleanup(mem_free_ptr) char *path = mem_strdup(lockout_path(cfg_word(words, 2)));
-    bool admin = lockout_is_admin(words), there = lockout_find(wanted, NULL, LOCKOUT_SOCKET, path, words) != NULL;
-    if (there && (!admin || lockout_is_admin(words)))
-        return;
-    if (text_list_next(missing))
-        buf_printf(&missing->text, "stats socket %s%s (line %u)", path, admin ? " with level admin" : "", line->number);
-}
-
 static void lockout_check_line(const struct cfg_file *is, const struct cfg_file *wanted, enum lockout_kind kind,
                                const char *what, const char *called, struct cfg_line *words, struct text_list *missing)
 {
@@ -132,9 +102,28 @@ int lockout_check(const struct cfg_file *is, const struct cfg_file *wanted, cons
     cleanup(cfg_line_fini) struct cfg_line words;
     struct text_list missing = {.between = "; ", .max = SHOWN};
     cfg_line_init(&words);
-    if (login->user != NULL)
-        lockout_check_users(is, wanted, login, &words, &missing);
-    lockout_check_socket(is, wanted, &words, &missing);
+    if (login->user != NULL) {
+        const char *user = login->user;
+        for (size_t i = 0; i < is->section_count; i++) {
+            const struct cfg_file_section *s = &is->sections[i];
+            const struct cfg_file_line *line = lockout_find_in(s, LOCKOUT_USER, user, &words);
+            bool other = line == NULL || lockout_has_other_password(&words, login->password);
+            bool there = line == NULL || lockout_find(wanted, s->name, LOCKOUT_USER, user, &words) != NULL;
+            bool refused = !other && there && lockout_has_other_password(&words, login->password);
+            if ((!there || refused) && text_list_next(&missing))
+                buf_printf(&missing.text, "userlist %.*s with user %.*s%s (line %u)", NAME_SHOWN, s->name, NAME_SHOWN,
+                           user, refused ? " and the login's password" : "", line->number);
+        }
+    }
+    const struct cfg_file_line *socket = lockout_find(is, NULL, LOCKOUT_SOCKET, NULL, &words);
+    if (socket != NULL) {
+        cleanup(mem_free_ptr) char *path = mem_strdup(lockout_path(cfg_word(&words, 2)));
+        bool admin = lockout_is_admin(&words);
+        bool there = lockout_find(wanted, NULL, LOCKOUT_SOCKET, path, &words) != NULL;
+        if ((!there || (admin && !lockout_is_admin(&words))) && text_list_next(&missing))
+            buf_printf(&missing.text, "stats socket %s%s (line %u)", path, admin ? " with level admin" : "",
+                       socket->number);
+    }
     lockout_check_line(is, wanted, LOCKOUT_PROGRAM, "dataplaneapi", "the program section that runs the Data Plane API",
                        &words, &missing);
     lockout_check_line(is, wanted, LOCKOUT_KEYWORD, "master-worker", "master-worker in global", &words, &missing);

@@ -157,18 +157,6 @@ static void probation_read_listeners(struct probation *w, const struct served *s
     w->reason = PROBATION_LISTENER;
 }
 
-static void probation_read_backends(struct probation *w, const struct served *s, uint64_t now_ms)
-{
-    uint64_t for_ms = w->time_ms < PROBATION_LEAST_MS ? w->time_ms : PROBATION_LEAST_MS;
-    for (size_t i = 0; i < w->backends.count; i++) {
-        struct probation_item *item = &w->backends.list[i];
-        bool up = served_up(s, item->name) > 0;
-        item->bad = up ? 0 : item->bad + 1;
-        item->was_up = item->was_up || up;
-        item->lost = item->bad >= NONE_UP_MAX && (item->was_up || now_ms - w->since_ms >= for_ms);
-    }
-}
-
 bool probation_is_to_judge(const struct probation *w)
 {
     for (size_t i = 0; i < w->backends.count && w->state == PROBATION_GOES_ON; i++)
@@ -210,8 +198,16 @@ void probation_read(struct probation *w, const struct served *s, unsigned reload
     probation_read_worker(w, s, reloads, now_ms);
     if (w->state == PROBATION_GOES_ON && s->lists)
         probation_read_listeners(w, s);
-    if (w->state == PROBATION_GOES_ON && s->lists)
-        probation_read_backends(w, s, now_ms);
+    if (w->state == PROBATION_GOES_ON && s->lists) {
+        uint64_t for_ms = w->time_ms < PROBATION_LEAST_MS ? w->time_ms : PROBATION_LEAST_MS;
+        for (size_t i = 0; i < w->backends.count; i++) {
+            struct probation_item *item = &w->backends.list[i];
+            bool up = served_up(s, item->name) > 0;
+            item->bad = up ? 0 : item->bad + 1;
+            item->was_up = item->was_up || up;
+            item->lost = item->bad >= NONE_UP_MAX && (item->was_up || now_ms - w->since_ms >= for_ms);
+        }
+    }
     probation_end_in_time(w, now_ms);
 }
 

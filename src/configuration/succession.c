@@ -53,13 +53,6 @@ static bool rollback_has_document(const struct target *t)
     return t->own == NULL && (t->sent.progress == PROGRESS_WRITTEN || t->sent.progress == PROGRESS_APPLIED);
 }
 
-/* A rollback is not rolled back, nor what was good before. */
-static bool rollback_is_allowed(const struct configuration *c)
-{
-    return c->options.rollback != CONFIGURATION_ROLLBACK_REPORT && c->version == 0 && configuration_writes(c) &&
-           !store_is_proven(c->options.store, c->document->id);
-}
-
 static void rollback_report(struct target *t, const struct error *evidence)
 {
     const struct configuration *c = t->of;
@@ -128,7 +121,11 @@ static void rollback_begin(struct target *t, const struct error *evidence)
 static bool rollback_judge(struct target *t)
 {
     struct target_watch *w = &t->watch;
-    bool allowed = !w->joins && rollback_is_allowed(t->of), others = false;
+    const struct configuration *c = t->of;
+    /* A rollback is not rolled back, nor what was good before. */
+    bool allowed = !w->joins && c->options.rollback != CONFIGURATION_ROLLBACK_REPORT && c->version == 0 &&
+                   configuration_writes(c) && !store_is_proven(c->options.store, c->document->id);
+    bool others = false;
     if (w->probation.state == PROBATION_BAD && t->sent.progress == PROGRESS_APPLIED && !w->reported) {
         const struct error evidence = w->probation.evidence;
         rollback_begin(t, &evidence);
@@ -264,20 +261,6 @@ static void target_new_take(struct target *t)
     target_set(t, d);
 }
 
-static void target_new_step(struct configuration *c)
-{
-    bool rejected = configuration_rejected(c);
-    for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
-        /* As far as is known: perhaps it ran one before a restart of the daemon. */
-        bool has_none = target_is_unwritten(t) && t->own == NULL && t->in != NULL && t->has.hash[0] == '\0' &&
-                        t->sent.writing == NULL && store_latest(c->options.store, target_name(t)) == NULL;
-        if (rejected && has_none)
-            target_new_take(t);
-        else if (!rejected && t->own != NULL && !target_files_half_way(t)) /* as configuration_half_way has it */
-            target_set(t, NULL);
-    }
-}
-
 void succession_step(struct configuration *c)
 {
     cleanup(document_unref_ptr) struct document *next = c->next != NULL ? document_ref(c->next) : NULL;
@@ -287,6 +270,16 @@ void succession_step(struct configuration *c)
         rollback_try_again(c);
     if (c->document != NULL && c->next == NULL) /* else a newer one is about to come */
         canary_step(c);
-    if (c->document != NULL && c->next == NULL)
-        target_new_step(c);
+    if (c->document != NULL && c->next == NULL) {
+        bool rejected = configuration_rejected(c);
+        for (struct target *t = target_next(c, NULL); t != NULL; t = target_next(c, t)) {
+            /* As far as is known: perhaps it ran one before a restart of the daemon. */
+            bool has_none = target_is_unwritten(t) && t->own == NULL && t->in != NULL && t->has.hash[0] == '\0' &&
+                            t->sent.writing == NULL && store_latest(c->options.store, target_name(t)) == NULL;
+            if (rejected && has_none)
+                target_new_take(t);
+            else if (!rejected && t->own != NULL && !target_files_half_way(t)) /* as configuration_half_way has it */
+                target_set(t, NULL);
+        }
+    }
 }

@@ -99,22 +99,6 @@ void target_repair_later(struct target *t)
     t->sent.progress = PROGRESS_NEW;
 }
 
-/* The file that was read last has the desired meaning: there is nothing to write. */
-static void target_same(struct target *t)
-{
-    struct target_sent *s = &t->sent;
-    if (s->progress == PROGRESS_DRIFTED && s->files_drifted)
-        return;
-    if (s->progress == PROGRESS_DRIFTED) {
-        log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
-        error_clear(&t->failed.why);
-    }
-    if (target_is_unwritten(t) || s->progress == PROGRESS_DRIFTED) {
-        s->unchanged = !t->has.unloaded; /* else it, or its files, are still to be loaded */
-        s->progress = PROGRESS_WRITTEN;
-    }
-}
-
 /* The document was applied, and now the file means something else. */
 static void target_drifted(struct target *t)
 {
@@ -167,8 +151,17 @@ void target_compare(struct target *t)
     if (over)
         t->has.effect = CFG_EFFECT_RELOAD;
     if (t->has.effect == CFG_EFFECT_NONE) {
-        if (sent || (s->files != FILES_NEW && !s->files_changed)) /* files are validated, and loaded, with it */
-            target_same(t);
+        bool drifted = s->progress == PROGRESS_DRIFTED;
+        if ((!sent && (s->files == FILES_NEW || s->files_changed)) || (drifted && s->files_drifted))
+            return; /* files are validated, and loaded, with it */
+        if (drifted) {
+            log_info(t->of->options.log, "haproxy.cfg has the configuration again", log_str("target", target_url(t)));
+            error_clear(&t->failed.why);
+        }
+        if (drifted || target_is_unwritten(t)) {
+            s->unchanged = !t->has.unloaded; /* else it, or its files, are still to be loaded */
+            s->progress = PROGRESS_WRITTEN;
+        }
     } else if (s->progress == PROGRESS_WRITTEN && instance_view(t->in).behind) {
         return; /* its load failed, which is reported soon, and the Data Plane API has put back what it loaded last */
     } else if (target_has_document(t)) {

@@ -19,7 +19,7 @@
 #include "net/spiffe.h"
 #include "net/tls_files.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 
 int clients_dataplane_tls(const struct settings *c, const struct log *log, struct tls_files **ret, struct error *err)
 {
@@ -345,17 +345,17 @@ static void set_but_svids(void *arg, const char *peer, const char *which, int64_
         set(arg, peer, which, not_after_s);
 }
 
-void certificates_measure(const struct clients *c, struct telemetry *telemetry, const struct log *log)
+void certificates_measure(const struct clients *c, struct metric_table *metrics, const struct log *log)
 {
-    metric_clear(telemetry->certificate_expiration); /* what is not in use any more is not shown */
-    metric_clear(telemetry->svid_expiration);
+    metric_clear(metrics->certificate_expiration); /* what is not in use any more is not shown */
+    metric_clear(metrics->svid_expiration);
     if (c->kube != NULL)
         tls_files_follow(kube_client_tls(c->kube), log);
     tls_files_follow(c->dataplane_tls, log);
-    certificates_each(c, c->spiffe != NULL ? set_but_svids : set, telemetry->certificate_expiration);
+    certificates_each(c, c->spiffe != NULL ? set_but_svids : set, metrics->certificate_expiration);
     const struct spiffe_state s = c->spiffe != NULL ? spiffe_state(c->spiffe) : (struct spiffe_state){0};
     if (s.id != NULL)
-        metric_set(telemetry->svid_expiration, (double)s.not_after_s, s.id, NULL);
+        metric_set(metrics->svid_expiration, (double)s.not_after_s, s.id, NULL);
 }
 
 /* ---- the check ---- */

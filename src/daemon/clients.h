@@ -86,7 +86,7 @@ void clients_settle(struct event_base *base, const struct clients *c);
 /* ---- certificates that are in use or were seen, and how it stands about the identity from SPIFFE ---- */
 
 /* Checks the files, too: between two requests of a watch there may be minutes. */
-void certificates_measure(const struct clients *clients, struct telemetry *telemetry, const struct log *log);
+void certificates_measure(const struct clients *clients, struct metric_table *metrics, const struct log *log);
 
 /* Calls fn for each that is in use or was seen. peer: "kubernetes" or a URL; which: "ca", "client" or "server". */
 void certificates_each(const struct clients *c,

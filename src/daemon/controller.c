@@ -17,6 +17,7 @@
 #include "daemon/config/config_source.h"
 #include "daemon/daemon.h"
 #include "daemon/events.h"
+#include "daemon/inspect/inspect.h"
 #include "report/history.h"
 #include "daemon/leadership.h"
 #include "daemon/mappings.h"
@@ -25,7 +26,7 @@
 #include "daemon/status/status.h"
 #include "report/checks.h"
 #include "daemon/targets.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "daemon/tracing.h"
 
 /* After a change the next one waits for this many times the CPU time that it cost: a dying node does not wait, and a
@@ -34,7 +35,7 @@
 #define COALESCE_MAX_MS 100
 #define HEARTBEAT_MS 1000 /* how often the loop shows that it runs */
 #define HEARTBEAT_DEAD_MS 30000
-#define STOP_DEADLINE_MS 4000
+#define SHUTDOWN_DEADLINE_MS 4000
 #define STATUS_TIMES 1000   /* reading the checks takes no more than 1/1000 of the time */
 #define DONE_MS 50          /* how often `apply` checks whether it is */
 #define LAST_TRACES_MS 1000 /* of these, when all else has ended */
@@ -42,7 +43,7 @@
 
 struct controller {
     struct daemon in;
-    struct telemetry telemetry;
+    struct metric_table metrics;
     struct events *events; /* NULL: switched off */
     struct config_engine *config;
     struct status *status;           /* NULL: there is no status page */
@@ -202,6 +203,18 @@ static void print_status(void *arg, struct buf *json, size_t *ret_news_at)
     status_print(c->status, &now, json, ret_news_at);
 }
 
+static void print_plan(void *arg, const char *query, struct buf *json)
+{
+    const struct controller *c = arg;
+    const struct plan_rules rules = rules_for_plan(c->in.settings);
+    const struct inspect_of of = {.settings = c->in.settings,
+                                  .mappings = &c->mappings,
+                                  .sources = c->sources,
+                                  .targets = c->stopping || c->stepping_down ? NULL : c->targets,
+                                  .rules = &rules};
+    inspect_answer(&of, c->states, query, json);
+}
+
 static void beat(void *arg)
 {
     struct controller *c = arg;
@@ -224,16 +237,16 @@ static void beat(void *arg)
 static void on_scrape(void *arg)
 {
     struct controller *c = arg;
-    struct metric *lost = c->telemetry.log_lines_dropped;
+    struct metric *lost = c->metrics.log_lines_dropped;
     metric_add(lost, (double)log_dropped(c->in.log) - metric_value(lost, NULL), NULL);
-    sources_measure(c->sources, &c->telemetry);
-    certificates_measure(&c->clients, &c->telemetry, c->in.log);
+    sources_measure(c->sources, &c->metrics);
+    certificates_measure(&c->clients, &c->metrics, c->in.log);
     config_engine_measure(c->config, &c->clients);
     cleanup(checks_fini) struct checks checks = {0};
-    metric_set(c->telemetry.ready, check_all(c, &checks) ? 1 : 0, NULL);
-    metric_clear(c->telemetry.check_ok);
+    metric_set(c->metrics.ready, check_all(c, &checks) ? 1 : 0, NULL);
+    metric_clear(c->metrics.check_ok);
     for (size_t i = 0; i < checks.count; i++)
-        metric_set(c->telemetry.check_ok, checks.list[i].state != CHECK_FAIL ? 1 : 0, checks.list[i].name, NULL);
+        metric_set(c->metrics.check_ok, checks.list[i].state != CHECK_FAIL ? 1 : 0, checks.list[i].name, NULL);
 }
 
 static void on_dataplane_request(void *arg, const char *url, const char *method, int status)
@@ -241,13 +254,13 @@ static void on_dataplane_request(void *arg, const char *url, const char *method,
     struct controller *c = arg;
     char code[12];
     snprintf(code, sizeof(code), "%d", status);
-    metric_add(c->telemetry.http_requests, 1, url, method, code, NULL);
+    metric_add(c->metrics.http_requests, 1, url, method, code, NULL);
 }
 
 static void on_helper_request(void *arg, const char *request, const struct local_answer *a)
 {
     struct controller *c = arg;
-    metric_add(c->telemetry.local_requests, 1, c->in.settings->local.file, request, local_status_name(a->status), NULL);
+    metric_add(c->metrics.local_requests, 1, c->in.settings->local.file, request, local_status_name(a->status), NULL);
 }
 
 /* Nothing can be written without it, and what became of the last write is not known. */
@@ -256,7 +269,7 @@ static void on_helper_lost(void *arg, const char *why)
     struct controller *c = arg;
     log_error(c->in.log, "the helper process ended; stopping, to be started again", log_str("error", why));
     c->failed = true;
-    controller_stop(c);
+    controller_shutdown(c);
 }
 
 bool controller_failed(const struct controller *c)
@@ -283,10 +296,10 @@ static void controller_look_whether_done(void *arg)
         if (checks.list[i].state == CHECK_FAIL)
             log_error(c->in.log, "not done in time", log_str("error", line));
     }
-    controller_stop(c);
+    controller_shutdown(c);
 }
 
-void controller_stop_when_done(struct controller *c, uint64_t within_ms)
+void controller_shutdown_when_done(struct controller *c, uint64_t within_ms)
 {
     c->done_by_ms = clock_mono_ms() + within_ms;
     timer_set(&c->done, DONE_MS);
@@ -304,7 +317,7 @@ static int make_targets(struct controller *c, struct error *err)
                     .node_exists = sources_node_exists,
                     .node_arg = c->sources},
         .instance = {.resync_period_ms = c->in.settings->resync_period_ms,
-                     .telemetry = &c->telemetry,
+                     .metrics = &c->metrics,
                      .history = c->in.history,
                      .tracer = c->in.tracer,
                      .log = c->in.log},
@@ -374,7 +387,7 @@ static void on_stepped_down(void *arg)
     c->targets = NULL;
     config_engine_step_down(c->config);
     c->stepping_down = false;
-    telemetry_forget_targets(&c->telemetry);
+    metric_table_forget_targets(&c->metrics);
     if (c->stopping)
         on_targets_stopped(c);
     else if (c->leading)
@@ -397,7 +410,7 @@ static void on_step_down(void *arg)
     if (c->stopping || c->targets == NULL || c->stepping_down)
         return;
     c->stepping_down = true;
-    timer_set(&c->stepped_down, STOP_DEADLINE_MS);
+    timer_set(&c->stepped_down, SHUTDOWN_DEADLINE_MS);
     pod_targets_lead(c->pods, NULL);
     targets_stop(c->targets, on_targets_ended, c);
 }
@@ -464,7 +477,7 @@ static struct controller *controller_begin(struct event_base *base, const struct
     c->in = (struct daemon){.base = base,
                             .settings = settings,
                             .version = version,
-                            .telemetry = &c->telemetry,
+                            .metrics = &c->metrics,
                             .history = history_new(),
                             .access = access,
                             .log = log};
@@ -483,11 +496,11 @@ static struct controller *controller_begin(struct event_base *base, const struct
     timer_init(&c->deadline, base, controller_on_deadline, c);
     timer_init(&c->done, base, controller_look_whether_done, c);
     timer_init(&c->stepped_down, base, on_stepped_down, c);
-    telemetry_init(&c->telemetry, version);
+    metric_table_init(&c->metrics, version);
     if (settings->cluster_name != NULL)
-        metrics_label(c->telemetry.registry, "cluster", settings->cluster_name);
-    metric_set(c->telemetry.dry_run, settings->dry_run ? 1 : 0, NULL);
-    metrics_on_scrape(c->telemetry.registry, on_scrape, c);
+        metrics_label(c->metrics.registry, "cluster", settings->cluster_name);
+    metric_set(c->metrics.dry_run, settings->dry_run ? 1 : 0, NULL);
+    metrics_on_scrape(c->metrics.registry, on_scrape, c);
     mappings_init(&c->mappings, settings);
     c->states = mem_array(c->mappings.count, sizeof(c->states[0]));
     for (size_t i = 0; i < c->mappings.count; i++)
@@ -505,10 +518,11 @@ static int make_servers(struct controller *c, struct error *err)
         const struct server_callbacks callbacks = {.parts = parts[i],
                                                    .ready = controller_ready,
                                                    .alive = alive,
-                                                   .status = i == 0 && c->status != NULL ? print_status : NULL};
+                                                   .status = i == 0 && c->status != NULL ? print_status : NULL,
+                                                   .plan = print_plan};
         if (places[i]->host == NULL)
             continue;
-        c->servers[i] = server_new(c->in.base, places[i]->host, places[i]->port, c->telemetry.registry, c->in.log,
+        c->servers[i] = server_new(c->in.base, places[i]->host, places[i]->port, c->metrics.registry, c->in.log,
                                    &callbacks, c, err);
         if (c->servers[i] == NULL)
             return -1;
@@ -593,7 +607,7 @@ void controller_free(struct controller *c)
     pod_targets_free(c->pods);
     tracing_free(c->tracing);
     clients_free(&c->clients);
-    telemetry_fini(&c->telemetry);
+    metric_table_fini(&c->metrics);
     notify_free(c->notify);
     history_free(c->in.history);
     timer_fini(&c->coalesce);
@@ -636,13 +650,13 @@ void controller_compare(struct controller *c)
     notify_systemd(c);
 }
 
-void controller_stop(struct controller *c)
+void controller_shutdown(struct controller *c)
 {
     if (c->stopping)
         return;
     c->stopping = true;
     log_info(c->in.log, "stopping; HAProxy keeps its servers");
-    timer_set(&c->deadline, STOP_DEADLINE_MS);
+    timer_set(&c->deadline, SHUTDOWN_DEADLINE_MS);
     notify_systemd(c);
     sources_stop(c->sources);
     config_engine_stop(c->config);

@@ -27,9 +27,9 @@ void controller_start(struct controller *c);
 /* SIGHUP: compares HAProxy with the desired state now, and ends waits for retries of Kubernetes. */
 void controller_compare(struct controller *c);
 
-/* SIGTERM: finishes or aborts the transaction in hand, and ends the loop within 4 s. */
-void controller_stop(struct controller *c);
-/* It stops by itself once all is done (`apply`); after that time it has failed, and the log says at what. */
-void controller_stop_when_done(struct controller *c, uint64_t within_ms);
-/* It stopped because it cannot go on, which the log says: to be started again. */
+/* SIGTERM: finishes or aborts the transaction in hand, saves what drains (servers/shutdown.c), and ends the loop within 4 s. */
+void controller_shutdown(struct controller *c);
+/* By itself once all is done (`apply`); after that time it has failed, and the log says at what. */
+void controller_shutdown_when_done(struct controller *c, uint64_t within_ms);
+/* It ended because it cannot go on, which the log says: to be started again. */
 bool controller_failed(const struct controller *c);

@@ -19,14 +19,14 @@ struct kube_client;
 struct secret_object;
 struct settings;
 struct storage_files;
-struct telemetry;
+struct metric_table;
 struct tracer;
 
 struct daemon {
     struct event_base *base;
     const struct settings *settings;
     const char *version;
-    struct telemetry *telemetry;      /* NULL: nothing is measured */
+    struct metric_table *metrics;     /* NULL: nothing is measured */
     struct history *history;          /* NULL: nothing is remembered */
     struct http *http;                /* NULL: not needed */
     struct kube_client *kube;         /* NULL: not needed */

@@ -15,7 +15,7 @@
 #include "kube/writer.h"
 #include "host/process.h"
 #include "host/timer.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 #include "report/event_correlator.h"
 #include "report/history.h"
@@ -198,7 +198,7 @@ static void item_fini(struct item *item)
 
 static void count(const struct events *e, const char *result)
 {
-    metric_add(e->in->telemetry->kubernetes_events, 1, result, NULL);
+    metric_add(e->in->metrics->kubernetes_events, 1, result, NULL);
 }
 
 /* ---- the queue ---- */

@@ -116,7 +116,7 @@ struct host_memory *host_memory_new(const struct daemon *in, int state_fd)
     const struct secret_source_options shared = {.of = &kube_config_maps,
                                                  .namespace = leadership_namespace(settings, in->access->namespace),
                                                  .name = settings->host_owners_configmap,
-                                                 .telemetry = in->telemetry,
+                                                 .metrics = in->metrics,
                                                  .log = in->log};
     m->path = mem_printf("/api/v1/namespaces/%s/configmaps/%s", shared.namespace, shared.name);
     m->shared = secret_source_new(in->base, in->kube, &shared, host_memory_on_shared, m);

@@ -14,7 +14,7 @@
 #include "host/process.h"
 #include "kube/client.h"
 #include "kube/lease/election.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 
 struct leadership {
     const struct daemon *in;
@@ -36,7 +36,7 @@ const char *leadership_namespace(const struct settings *settings, const char *po
 
 static void set_leading(struct leadership *l, bool leading)
 {
-    metric_set(l->in->telemetry->leader, leading ? 1 : 0, NULL);
+    metric_set(l->in->metrics->leader, leading ? 1 : 0, NULL);
 }
 
 static void on_elected(void *arg)

@@ -62,19 +62,6 @@ static bool rules_manage(const void *settings, const char *server, bool backup)
     return diff_manages(&owner, &line);
 }
 
-/* free() its list. */
-static struct keep_rules rules_for_keep(const struct settings *settings)
-{
-    size_t count = 0;
-    struct keep_backend *list =
-        mem_array(settings->mapping_count + settings->config_keep_backends.count, sizeof(list[0]));
-    for (size_t i = 0; i < settings->mapping_count; i++)
-        list[count++] = (struct keep_backend){settings->mappings[i].backend, rules_manage, settings};
-    for (size_t i = 0; i < settings->config_keep_backends.count; i++)
-        list[count++] = (struct keep_backend){.name = settings->config_keep_backends.list[i]};
-    return (struct keep_rules){list, count};
-}
-
 /* ---- mappings ---- */
 
 void mappings_init(struct mappings *m, const struct settings *settings)
@@ -83,8 +70,13 @@ void mappings_init(struct mappings *m, const struct settings *settings)
     *m = (struct mappings){.list = mem_array(count, sizeof(m->list[0])),
                            .count = count,
                            .backends = mem_array(count, sizeof(m->backends[0])),
-                           .services = mem_array(count, sizeof(m->services[0])),
-                           .keep = rules_for_keep(settings)};
+                           .services = mem_array(count, sizeof(m->services[0]))};
+    struct keep_backend *keep = mem_array(count + settings->config_keep_backends.count, sizeof(keep[0]));
+    m->keep.list = keep;
+    for (size_t i = 0; i < count; i++)
+        keep[m->keep.count++] = (struct keep_backend){settings->mappings[i].backend, rules_manage, settings};
+    for (size_t i = 0; i < settings->config_keep_backends.count; i++)
+        keep[m->keep.count++] = (struct keep_backend){.name = settings->config_keep_backends.list[i]};
     for (size_t i = 0; i < count; i++) {
         const struct settings_mapping *of = &settings->mappings[i];
         size_t service = 0;
@@ -120,14 +112,6 @@ static struct desired_input input_of(const struct mapping *m, const struct sourc
     return (struct desired_input){.caches = sources_caches(sources, m->service),
                                   .service_denied = sources_service_denied(sources, m->service),
                                   .rules = &m->rules};
-}
-
-void mapping_compute(const struct mapping *m, const struct sources *sources, uint64_t now_ms, struct desired *ret)
-{
-    struct desired_input in = input_of(m, sources);
-    in.states = m->states;
-    in.now_ms = now_ms;
-    desired_compute(&in, ret);
 }
 
 const struct desired *mapping_update(const struct mapping *m, const struct sources *sources, uint64_t now_ms)

@@ -40,8 +40,7 @@ void mappings_init(struct mappings *m, const struct settings *settings);
 void mappings_fini(struct mappings *m); /* a zeroed one is allowed */
 
 /* The desired state of one backend by the caches; DESIRED_NOT_SYNCED before they have synced. */
-void mapping_compute(const struct mapping *m, const struct sources *sources, uint64_t now_ms, struct desired *ret);
-/* The same again and again, at the cost of what changed since. */
+/* Again and again, at the cost of what changed since. */
 const struct desired *mapping_update(const struct mapping *m, const struct sources *sources,
                                      uint64_t now_ms) must_check;
 /* As explain_node; -1 also before the caches have synced. */

@@ -262,8 +262,8 @@ int pod_targets_follow(struct pod_targets *p, const struct template_targets *t, 
                                    .label_selector = mem_strdup(t->label_selector),
                                    .port = t->port,
                                    .https = t->https};
-    p->source = (struct source){
-        .scope = f->namespace, .telemetry = p->in->telemetry, .changed = pod_targets_on_changed, .arg = p};
+    p->source =
+        (struct source){.scope = f->namespace, .metrics = p->in->metrics, .changed = pod_targets_on_changed, .arg = p};
     const struct informer_options options = {
         .resource = &kube_pods, .namespace = f->namespace, .label_selector = f->label_selector, .scope = f->namespace};
     source_init(&p->source, p->in->base, p->in->kube, p->in->log, &options, NULL);

@@ -9,7 +9,7 @@
 #include "daemon/state_text.h"
 #include "host/timer.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #define NAMES_SHOWN 5
@@ -269,5 +269,5 @@ void quarantine_check(const struct quarantine *q, struct checks *checks)
 
 void quarantine_measure(const struct quarantine *q)
 {
-    metric_set(q->in->telemetry->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
+    metric_set(q->in->metrics->quarantined_objects, (double)culprits_count(&q->culprits), NULL);
 }

@@ -9,7 +9,7 @@
 #include "report/checks.h"
 #include "kube/client.h"
 #include "model/cache.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 
 static void source_on_changed(void *arg, const char *cause, uint64_t received_us)
 {
@@ -31,8 +31,8 @@ static void source_on_requested(void *arg, int code)
     struct source *s = arg;
     char text[12];
     snprintf(text, sizeof(text), "%d", code);
-    if (s->telemetry != NULL)
-        metric_add(s->telemetry->http_requests, 1, "kubernetes", "GET", text, NULL);
+    if (s->metrics != NULL)
+        metric_add(s->metrics->http_requests, 1, "kubernetes", "GET", text, NULL);
     if (code == 403 || code == 404) {
         s->refused_us = clock_mono_us();
         source_on_status(s);
@@ -42,15 +42,15 @@ static void source_on_requested(void *arg, int code)
 static void source_on_watch_restarted(void *arg, const char *resource, const char *reason)
 {
     const struct source *s = arg;
-    if (s->telemetry != NULL)
-        metric_add(s->telemetry->watch_restarts, 1, resource, reason, NULL);
+    if (s->metrics != NULL)
+        metric_add(s->metrics->watch_restarts, 1, resource, reason, NULL);
 }
 
 static void source_on_relisted(void *arg, const char *resource, const char *reason)
 {
     const struct source *s = arg;
-    if (s->telemetry != NULL)
-        metric_add(s->telemetry->relists, 1, resource, reason, NULL);
+    if (s->metrics != NULL)
+        metric_add(s->metrics->relists, 1, resource, reason, NULL);
 }
 
 static void source_on_credentials(void *arg)

@@ -18,7 +18,7 @@ struct source {
     const char *resource;                 /* "nodes" */
     const char
         *scope; /* "ns/name" where there are several Services, "ns" of one namespace's objects; or NULL; borrowed */
-    struct telemetry *telemetry;
+    struct metric_table *metrics;
 
     uint64_t synced_us;  /* since then the cache holds a complete list (monotonic); 0: it does not */
     uint64_t refused_us; /* the last 403 or 404; 0: none */
@@ -29,7 +29,7 @@ struct source {
     void *arg;
 };
 
-/* The caller has filled scope, telemetry and the callbacks; what comes from inside them may start no request. Without a
+/* The caller has filled scope, metrics and the callbacks; what comes from inside them may start no request. Without a
  * sink it gets a cache. */
 void source_init(struct source *s, struct event_base *base, struct kube_client *client, const struct log *log,
                  const struct informer_options *options, const struct informer_sink *sink);

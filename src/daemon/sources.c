@@ -10,7 +10,7 @@
 #include "kube/client.h"
 #include "kube/outage.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 enum service_source { SOURCE_SLICES, SOURCE_ENDPOINTS, SOURCE_SERVICE, SERVICE_SOURCES };
@@ -179,7 +179,7 @@ static void service_sources_init(struct service_sources *s, const struct daemon 
         watch.namespace = of->namespace;
         watch.scope = s->scope;
         s->all[i] = (struct source){.scope = s->scope,
-                                    .telemetry = in->telemetry,
+                                    .metrics = in->metrics,
                                     .changed = service_sources_changed,
                                     .moved = service_sources_on_moved,
                                     .arg = s};
@@ -199,7 +199,7 @@ struct sources *sources_new(const struct daemon *in, const struct sources_servic
     struct sources *s = mem_alloc(sizeof(*s));
     *s = (struct sources){.client = in->kube,
                           .log = in->log,
-                          .nodes = {.telemetry = in->telemetry,
+                          .nodes = {.metrics = in->metrics,
                                     .changed = sources_on_nodes_changed,
                                     .moved = sources_on_nodes_moved,
                                     .arg = s},
@@ -388,7 +388,7 @@ static void add_to_gauges(struct gauges *g, const struct source *of)
         g->last_byte_ms = last_ms;
 }
 
-static void set_gauges(const struct gauges *g, double now_s, struct telemetry *t)
+static void set_gauges(const struct gauges *g, double now_s, struct metric_table *t)
 {
     if (g->resource != NULL)
         metric_set(t->cached_objects, (double)g->objects, g->resource, NULL);
@@ -396,7 +396,7 @@ static void set_gauges(const struct gauges *g, double now_s, struct telemetry *t
         metric_set(t->watch_last_byte, now_s - (double)(clock_mono_ms() - g->last_byte_ms) / 1000.0, g->resource, NULL);
 }
 
-void sources_measure(const struct sources *s, struct telemetry *t)
+void sources_measure(const struct sources *s, struct metric_table *t)
 {
     if (s == NULL)
         return;

@@ -64,4 +64,4 @@ bool sources_outage(const struct sources *s, struct checks *checks, bool *ret_lo
 void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg);
 
 /* Sets the gauges that are read at scrape time. */
-void sources_measure(const struct sources *s, struct telemetry *t);
+void sources_measure(const struct sources *s, struct metric_table *t);

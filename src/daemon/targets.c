@@ -8,7 +8,7 @@
 #include "haproxy/driver.h"
 #include "host/timer.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 
 struct target_entry {
     struct target target;
@@ -125,7 +125,7 @@ static void targets_sweep(void *arg)
         for (size_t k = 0; k < t->here.count; k++)
             has_successor = has_successor || str_eq(instance_view(t->here.list[k]->target.instance).url, url);
         if (!has_successor)
-            metrics_forget(t->options.instance.telemetry->registry, "target", url);
+            metrics_forget(t->options.instance.metrics->registry, "target", url);
     }
 }
 

@@ -10,7 +10,7 @@
 #include "net/http.h"
 #include "net/tls_files.h"
 #include "report/otlp_exporter.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
 
@@ -147,7 +147,7 @@ struct tracing *tracing_new(const struct daemon *in, struct settings *settings)
                                                    .resource = &t->resource,
                                                    .version = in->version,
                                                    .max_spans = SPANS_MAX,
-                                                   .results = in->telemetry->trace_spans,
+                                                   .results = in->metrics->trace_spans,
                                                    .prepare = tracing_prepare,
                                                    .arg = t,
                                                    .log = in->log};

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/damage.h"
 #include "net/digest.h"
 
 struct cfg_content;

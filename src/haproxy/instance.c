@@ -42,7 +42,7 @@ struct instance *instance_new(struct event_base *base, const struct instance_opt
     options->driver->events = &instance_events;
     options->driver->arg = in;
     guard_init(&in->guard);
-    pace_init(&in->pace, backoff_random_seed());
+    backoffs_init(&in->backoffs, backoff_random_seed());
     in->version = in->wrote_version = in->running.split_version = in->running.pid = -1;
     in->large_file_bytes = LARGE_FILE_BYTES;
     instance_report_init(&in->report);
@@ -75,6 +75,7 @@ void instance_free(struct instance *in)
     free(in->update.server);
     instance_report_fini(&in->report);
     free(in->loading.ended.id);
+    free(in->loading.last.remark);
     free(in->running.drift);
     free(in->backends);
     free(in->names);
@@ -92,7 +93,7 @@ void instance_start(struct instance *in)
 void instance_refresh(struct instance *in)
 {
     instance_outdated(in);
-    pace_forget(&in->pace);
+    backoffs_forget(&in->backoffs);
     in->commands.not_before_ms = 0;
     verification_forget_hour(&in->verification);
     guard_forget(&in->guard);
@@ -201,7 +202,7 @@ void instance_step(struct instance *in)
         instance_end(in);
         return;
     }
-    bool quiet = now < in->pace.quiet_until_ms;
+    bool quiet = now < in->backoffs.quiet_until_ms;
     if (in->reread_ms != 0 && now >= in->reread_ms) {
         in->reread_ms = 0;
         instance_outdated(in);
@@ -252,7 +253,7 @@ static void instance_round(struct instance *in, uint64_t now)
     } else if (d->ops->wants_cleaning != NULL && d->ops->wants_cleaning(d) && instance_may_ever_write(in)) {
         in->phase = INSTANCE_WRITING;
         d->ops->clean(d);
-    } else if (instance_may_ever_write(in) && instance_wants_preview(in)) {
+    } else if ((in->options.dry || instance_may_ever_write(in)) && instance_wants_preview(in)) {
         in->phase = INSTANCE_WRITING;
         d->ops->preview(d, in->version);
     } else {
@@ -311,7 +312,8 @@ static void instance_decide(struct instance *in)
             in->reread_ms = in->read_back_ms;
         if (!all.waits)
             in->one_by_one = false;
-        if (!all.waits || (!all.failed && in->pace.write_after_ms <= now && in->pace.transaction_after_ms <= now))
+        if (!all.waits ||
+            (!all.failed && in->backoffs.write_after_ms <= now && in->backoffs.transaction_after_ms <= now))
             instance_nothing_to_write(in);
     }
 }
@@ -375,13 +377,13 @@ static void instance_nothing_to_write(struct instance *in)
         instance_problem(in, "nothing is written: a write would change the meaning of haproxy.cfg", &err);
         return;
     }
-    pace_nothing_to_write(&in->pace);
+    backoffs_nothing_to_write(&in->backoffs);
     if (in->loading.reload.state == RELOAD_PENDING || !in->loading.last.known)
         return;
     in->renewed = false;
     if (!in->loading.dirty) {
-        backoff_reset(&in->pace.reload_backoff);
-        backoff_reset(&in->pace.reject_backoff);
+        backoff_reset(&in->backoffs.reload);
+        backoff_reset(&in->backoffs.reject);
     }
     instance_problem_over(in);
 }
@@ -391,10 +393,10 @@ static void instance_nothing_to_write(struct instance *in)
 static void instance_arm(struct instance *in, uint64_t now)
 {
     uint64_t due = 0;
-    const uint64_t times[] = {in->pace.quiet_until_ms,
-                              in->pace.write_after_ms,
+    const uint64_t times[] = {in->backoffs.quiet_until_ms,
+                              in->backoffs.write_after_ms,
                               in->reread_ms,
-                              in->pace.transaction_after_ms,
+                              in->backoffs.transaction_after_ms,
                               in->commands.not_before_ms,
                               in->loading.last.known ? 0 : in->loading.last.next_ms,
                               in->loading.reload.state == RELOAD_PENDING ? in->loading.reload.next_ms : 0};
@@ -441,33 +443,16 @@ static void instance_on_resync(void *arg)
     instance_step(in);
 }
 
-/* ---- the last updates, before the end ---- */
-
-static bool instance_next_last_update(struct instance *in, const struct instance_backend **ret_b,
-                                      struct backend_server *ret)
-{
-    for (size_t i = 0; i < in->engine_count; i++)
-        if (in->engines[i]->ops->last_update != NULL &&
-            in->engines[i]->ops->last_update(in->engines[i]->self, ret_b, ret))
-            return true;
-    return false;
-}
-
-static bool instance_start_last_update(struct instance *in, const struct instance_backend *b,
-                                       const struct backend_server *server)
-{
-    const struct update_request request = {
-        .backend = b->name, .server = server, .fields = SERVER_MAINTENANCE, .hurry = true};
-    struct error err = {0};
-    in->phase = INSTANCE_ENDING;
-    return instance_send_update(in, instance_backend(in, b->name), &request, &err) == 0;
-}
+/* ---- shutdown: the last updates ---- */
 
 static void instance_end(struct instance *in)
 {
     const struct instance_backend *b = NULL;
     struct backend_server server = {0};
-    bool ends = !instance_next_last_update(in, &b, &server);
+    bool ends = true;
+    for (size_t i = 0; ends && i < in->engine_count; i++)
+        ends = in->engines[i]->ops->last_update == NULL ||
+               !in->engines[i]->ops->last_update(in->engines[i]->self, &b, &server);
     if (!ends && !in->fresh && !in->read_at_end) {
         /* The last write may have included them, and in any case has changed the version. */
         in->phase = INSTANCE_READING;
@@ -478,9 +463,16 @@ static void instance_end(struct instance *in)
         in->phase = INSTANCE_WRITING; /* another writer's file */
         in->previewed_at_end = true;
         instance_driver(in)->ops->preview(instance_driver(in), in->version);
+    } else if (!ends && !in->last_updated && guard_passed(&in->guard, in->version)) {
+        struct error err = {0};
+        in->phase = INSTANCE_ENDING;
+        ends = instance_send_update(
+                   in, instance_backend(in, b->name),
+                   &(struct update_request){
+                       .backend = b->name, .server = &server, .fields = SERVER_MAINTENANCE, .hurry = true},
+                   &err) != 0;
     } else {
-        ends = ends || in->last_updated || !guard_passed(&in->guard, in->version) ||
-               !instance_start_last_update(in, b, &server);
+        ends = true;
     }
     backend_server_fini(&server);
     if (!ends)
@@ -495,30 +487,7 @@ static void instance_end(struct instance *in)
         stopped(in->stopped_arg);
 }
 
-static void instance_take_last_update(struct instance *in, const struct updated *u)
-{
-    bool written = u->result == UPDATE_WRITTEN;
-    bool read_again = u->result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
-    if (written) {
-        instance_wrote_next(in, u->version);
-        instance_take_server(in, u);
-    }
-    if (read_again)
-        instance_outdated(in);
-    else
-        ENGINES_DO(in, last_updated, in->update.backend, u);
-    in->last_updated = !written && !read_again;
-}
-
 /* ---- what the driver reports ---- */
-
-static bool instance_any_desired(const struct instance *in)
-{
-    for (size_t i = 0; i < in->engine_count; i++)
-        if (in->engines[i]->ops->has_desired == NULL || in->engines[i]->ops->has_desired(in->engines[i]->self))
-            return true;
-    return false;
-}
 
 static void instance_was_read(void *arg, const struct error *err)
 {
@@ -532,7 +501,11 @@ static void instance_was_read(void *arg, const struct error *err)
             instance_judge_reload(in);
             instance_conclude(in);
         }
-        if (!instance_any_desired(in))
+        bool any_desired = false;
+        for (size_t i = 0; i < in->engine_count && !any_desired; i++)
+            any_desired =
+                in->engines[i]->ops->has_desired == NULL || in->engines[i]->ops->has_desired(in->engines[i]->self);
+        if (!any_desired)
             instance_problem_over(in);
     }
     instance_done(in);
@@ -571,10 +544,21 @@ static void instance_stored(void *in, const struct stored *s)
 static void instance_updated(void *arg, const struct updated *u)
 {
     struct instance *in = arg;
-    if (in->phase == INSTANCE_ENDING)
-        instance_take_last_update(in, u);
-    else
+    if (in->phase == INSTANCE_ENDING) {
+        bool written = u->result == UPDATE_WRITTEN;
+        bool read_again = u->result == UPDATE_CONFLICT && !in->read_at_end; /* another writer wrote meanwhile */
+        if (written) {
+            instance_wrote_next(in, u->version);
+            instance_take_server(in, u);
+        }
+        if (read_again)
+            instance_outdated(in);
+        else
+            ENGINES_DO(in, last_updated, in->update.backend, u);
+        in->last_updated = !written && !read_again;
+    } else {
         instance_take_update(in, u);
+    }
     instance_done(in);
 }
 

@@ -25,14 +25,15 @@ struct changes;
 struct driver;
 struct event_base;
 struct instance;
-struct telemetry;
+struct metric_table;
 struct tracer;
 
 struct instance_options {
     struct driver *driver; /* taken over, whatever comes of it */
     bool several;          /* there are other instances: the log names the target */
+    bool dry; /* for a command: its engines never write; previews all the same, and the file stays as it was read */
     uint64_t resync_period_ms;
-    struct telemetry *telemetry;
+    struct metric_table *metrics;
     struct history *history; /* NULL: none */
     struct tracer *tracer;   /* NULL: no traces */
     const struct log *log;
@@ -55,6 +56,8 @@ void instance_stop(struct instance *in, void (*stopped)(void *arg), void *arg);
 
 /* ---- what is known of it now, as plain values for engines and reports */
 
+#define INSTANCE_CANNOT_READ "cannot read HAProxy's configuration" /* stands before such a problem */
+
 struct instance_view {
     const char *url;        /* of its Data Plane API, or the path of the file */
     const char *user;       /* of the login; NULL: there is none */
@@ -68,14 +71,16 @@ struct instance_view {
     bool silent;            /* the API gets no answer from HAProxy */
     uint64_t answered_ms;   /* clock_mono_ms of the last reading that neither of the two kept from; 0: none yet */
     bool stopping;
-    bool last_reload_known; /* how the last one before this start ended */
-    const char *reload_id;  /* NULL: none */
-    unsigned reloads;       /* that the daemon caused, so far */
-    unsigned loads;         /* so far: those, and readings that found another HAProxy process, or could not tell */
+    bool last_reload_known;  /* how the last one before this start ended */
+    const char *last_reload; /* what that leaves to be said; NULL: nothing */
+    const char *reload_id;   /* NULL: none */
+    unsigned reloads;        /* that the daemon caused, so far */
+    unsigned loads;          /* so far: those, and readings that found another HAProxy process, or could not tell */
     enum reload_state reload;
     const char *reload_problem; /* NULL: none */
     const char *drift;          /* how running HAProxy differs from haproxy.cfg; NULL: it does not */
     const char *file_problem;   /* why nothing may be written to the file; NULL: nothing */
+    const char *file_warning;   /* why perhaps nothing may be; NULL: nothing */
     bool loaded;                /* a daemon wrote the file that was read, and noted that it runs */
     bool unloaded;              /* a replacement wrote the file, and no commit has loaded it since */
     bool behind; /* the file is older than what the Data Plane API answers: a reload failed, and it put that one back */
@@ -122,13 +127,15 @@ void instance_outdated(struct instance *in); /* what was read may be: it is read
 int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
                      struct buf *ret, struct error *err) must_check;
 
-/* haproxy.cfg as read last, for an engine that owns the rest of it; borrowed, in `read` only. NULL: it is no
- * configuration. */
+/* haproxy.cfg as read last, for an engine that owns the rest of it; borrowed, in `read` only, but of a dry instance. NULL: it
+ * is no configuration. */
 struct cfg_content *instance_file(const struct instance *in);
 
 /* Starts a runtime update; fields: of server_field. -1: it cannot be encoded, nothing was started. */
 int instance_update(struct instance *in, struct instance_backend *b, const struct backend_server *server,
                     unsigned fields, bool keep_maintenance, struct error *err) must_check;
+/* How the log, the history and the pages name it. */
+#define INSTANCE_UPDATE_NOT_APPLIED "runtime update not applied by HAProxy"
 const char *instance_updating(const struct instance *in,
                               const struct instance_backend *b); /* which server; NULL: none */
 

@@ -3,7 +3,7 @@
  * calls the others, none of which calls it: instance_read.c (what was read, and what it means), instance_reload.c (how
  * reloads end), instance_write.c (transactions, the whole file, files beside it), instance_update.c (runtime updates and
  * commands), instance_report.c (log, history, metrics, the view). Decisions are parts with their own functions:
- * haproxy/guard, pace, reload_poll, reload_confirm, verification, commands. The driver (haproxy/driver) does what they say.
+ * haproxy/guard, backoffs, reload_poll, reload_confirm, verification, commands. The driver (haproxy/driver) does what they say.
  */
 #pragma once
 
@@ -13,11 +13,11 @@
 #include "haproxy/driver.h"
 #include "haproxy/guard.h"
 #include "haproxy/instance.h"
-#include "haproxy/pace.h"
+#include "haproxy/backoffs.h"
 #include "haproxy/readout.h"
 #include "haproxy/reload_poll.h"
 #include "host/timer.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 
 enum instance_phase {
     INSTANCE_IDLE,
@@ -65,6 +65,7 @@ struct instance_last_reload {
     bool again; /* it is asked again, because another writer may have repaired what is dirty */
     unsigned polls, failures;
     uint64_t next_ms;
+    char *remark; /* what it leaves to be said; NULL: nothing */
 };
 
 /* What HAProxy has loaded of the file. instance_reload.c writes it, and instance_read.c what may not be loaded. */
@@ -129,7 +130,7 @@ struct instance {
     struct instance_running running;
     struct instance_loading loading;
 
-    struct pace pace;
+    struct backoffs backoffs;
     struct guard guard;
     uint64_t write_started_us;
     bool one_by_one; /* a transaction for several backends was rejected: one transaction for each backend */

@@ -49,11 +49,10 @@ void instance_read_failed(struct instance *in, const struct error *err)
     in->away = true;
     ENGINES_DO(in, read_failed);
     instance_count_reconcile(in, error_kind_name(err->kind));
-    instance_problem(
-        in, err->http_status != 0 && err->kind == ERROR_AUTH ? INSTANCE_REFUSED : "cannot read HAProxy's configuration",
-        err);
+    instance_problem(in, err->http_status != 0 && err->kind == ERROR_AUTH ? INSTANCE_REFUSED : INSTANCE_CANNOT_READ,
+                     err);
     if (err->kind != ERROR_AUTH || !instance_renew_credentials(in))
-        pace_pause(&in->pace, true, -1, clock_mono_ms());
+        backoffs_pause(&in->backoffs, true, -1, clock_mono_ms());
 }
 
 bool instance_renew_credentials(struct instance *in)
@@ -107,7 +106,7 @@ static void instance_take_split(struct instance *in, bool split)
         return;
     }
     instance_must_reload(in);
-    pace_reload_failed(&in->pace, false, clock_mono_ms());
+    backoffs_reload_failed(&in->backoffs, false, clock_mono_ms());
     static const char what[] = "haproxy.cfg is older than the Data Plane API's version: a reload failed; applying it "
                                "again with an empty commit";
     log_warn(in->options.log, what, log_str("target", instance_url(in)), log_int("version", in->version));
@@ -151,8 +150,8 @@ void instance_take_file(struct instance *in)
     in->file_let_go = false;
     instance_free_file(in);
     if (!unreadable)
-        pace_read(&in->pace);
-    in->reread_ms = unreadable || found->outdated ? clock_mono_ms() + backoff_next_ms(&in->pace.backoff) : 0;
+        backoffs_read(&in->backoffs);
+    in->reread_ms = unreadable || found->outdated ? clock_mono_ms() + backoff_next_ms(&in->backoffs.request) : 0;
 }
 
 /* ---- until it is read again ---- */
@@ -165,7 +164,7 @@ void instance_outdated(struct instance *in)
 void instance_read_again(struct instance *in, unsigned after_ms)
 {
     in->fresh = false;
-    in->pace.quiet_until_ms = clock_mono_ms() + after_ms;
+    in->backoffs.quiet_until_ms = clock_mono_ms() + after_ms;
 }
 
 void instance_backend_differs(struct instance_backend *b)
@@ -200,6 +199,8 @@ void instance_free_file(struct instance *in)
 {
     struct cfg_content *file = in->readout.file;
     const unsigned own = 1u + (in->guard.file == file) + (in->readout.before == file);
+    if (in->options.dry)
+        return;
     bool reviewed = true;
     bool large = file != NULL && file->len >= in->large_file_bytes;
     for (size_t i = 0; i < in->backend_count; i++)
@@ -299,20 +300,6 @@ static void instance_reloaded(struct instance *in, bool by_daemon)
         verification_reloaded(&in->verification);
 }
 
-static void instance_log_unreadable(struct instance *in, struct instance_backend *b)
-{
-    bool unreadable = instance_driver(in)->runtime && b->actual.exists && !b->runtime.readable;
-    if (b->runtime.readable && b->runtime_lost)
-        log_info(in->options.log, "running HAProxy readable again", log_str("target", instance_url(in)),
-                 log_str("backend", b->name));
-    if (unreadable && in->loading.reload.state == RELOAD_PENDING)
-        return;
-    if (unreadable && !b->runtime_lost)
-        log_warn(in->options.log, "cannot read the running HAProxy (is it running?); using transactions and reloads",
-                 log_str("target", instance_url(in)), log_str("backend", b->name), log_str("error", b->runtime.why));
-    b->runtime_lost = unreadable;
-}
-
 bool instance_take_running(struct instance *in)
 {
     struct instance_running *r = &in->running;
@@ -334,8 +321,20 @@ bool instance_take_running(struct instance *in)
     r->back = r->back || (is_back && other);
     if (other)
         instance_reloaded(in, by_daemon);
-    for (size_t i = 0; i < in->backend_count; i++)
-        instance_log_unreadable(in, &in->backends[i]);
+    for (size_t i = 0; i < in->backend_count; i++) {
+        struct instance_backend *b = &in->backends[i];
+        bool unreadable = instance_driver(in)->runtime && b->actual.exists && !b->runtime.readable;
+        if (b->runtime.readable && b->runtime_lost)
+            log_info(in->options.log, "running HAProxy readable again", log_str("target", instance_url(in)),
+                     log_str("backend", b->name));
+        if (unreadable && in->loading.reload.state == RELOAD_PENDING)
+            continue;
+        if (unreadable && !b->runtime_lost)
+            log_warn(
+                in->options.log, "cannot read the running HAProxy (is it running?); using transactions and reloads",
+                log_str("target", instance_url(in)), log_str("backend", b->name), log_str("error", b->runtime.why));
+        b->runtime_lost = unreadable;
+    }
     instance_show_verification(in);
     for (size_t i = 0; i < in->engine_count; i++)
         if (in->engines[i]->ops->runtime_read != NULL && in->engines[i]->ops->runtime_read(in->engines[i]->self, other))
@@ -358,21 +357,16 @@ static bool instance_manages(const void *arg, const struct backend_server *line)
     return e != NULL && e->ops->manages != NULL && e->ops->manages(e->self, b, line);
 }
 
-static char *instance_backend_problem(struct instance_backend *b)
-{
-    if (b->runs_file || b->unreadable.kind != ERROR_NONE)
-        return NULL;
-    char *what = drift_of_backend(&b->actual, &b->runtime, instance_manages, b);
-    b->runs_file = what == NULL;
-    return what;
-}
-
 char *instance_running_problem(const struct instance *in, bool writing)
 {
     char *what = NULL;
-    for (size_t i = 0; i < in->backend_count && what == NULL; i++)
-        if (!writing || in->backends[i].writing)
-            what = instance_backend_problem(&in->backends[i]);
+    for (size_t i = 0; i < in->backend_count && what == NULL; i++) {
+        struct instance_backend *b = &in->backends[i];
+        if ((writing && !b->writing) || b->runs_file || b->unreadable.kind != ERROR_NONE)
+            continue;
+        what = drift_of_backend(&b->actual, &b->runtime, instance_manages, b);
+        b->runs_file = what == NULL;
+    }
     return what;
 }
 
@@ -424,7 +418,7 @@ static void instance_judge_drift(struct instance *in)
     r->drift = what;
     if (what == NULL) {
         if (!loads && instance_all_readable(in)) {
-            backoff_reset(&in->pace.drift_backoff);
+            backoff_reset(&in->backoffs.drift);
             r->reload_in_vain = r->set_in_vain = false;
             instance_note_drift_over(in);
         }
@@ -437,7 +431,7 @@ static void instance_judge_drift(struct instance *in)
     if (instance_reload_is_in_vain(in, what))
         return;
     instance_must_reload(in);
-    pace_drift(&in->pace, now);
+    backoffs_drift(&in->backoffs, now);
     instance_note_drift(in, what);
 }
 
@@ -446,7 +440,7 @@ void instance_conclude(struct instance *in)
     struct instance_running *r = &in->running;
     instance_judge_drift(in);
     if (r->back) /* what failed while it did not run need not wait any longer, nor a reload that this reading judged */
-        pace_write_sooner(&in->pace, clock_mono_ms());
+        backoffs_write_sooner(&in->backoffs, clock_mono_ms());
     r->back = false;
     ENGINES_DO(in, concluded);
     if (instance_at_rest(in))

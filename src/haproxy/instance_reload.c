@@ -1,5 +1,6 @@
 /* Reloads: follows those of the daemon, and learns how the last one before its start ended. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "haproxy/instance_internal.h"
@@ -10,6 +11,14 @@
 #define LAST_RELOAD_POLL_MS 500
 #define LAST_RELOAD_POLLS_MAX 240
 #define LAST_RELOAD_FAILURES_MAX 8
+
+/* Takes over what; NULL: nothing. */
+static void instance_remark_last(struct instance *in, char *what)
+{
+    struct instance_last_reload *last = &in->loading.last;
+    free(last->remark);
+    last->remark = what;
+}
 
 void instance_rewritten(struct instance *in, bool runs)
 {
@@ -29,6 +38,7 @@ void instance_reload_comes(struct instance *in, const char *id)
     struct instance_reload_end *end = &l->ended;
     l->dirty = l->rewritten = false;
     l->commanded_ms = 0;
+    instance_remark_last(in, NULL);
     if (id == NULL)
         return;
     reload_follow(&l->reload, id, clock_mono_ms());
@@ -42,7 +52,7 @@ void instance_reload_comes(struct instance *in, const char *id)
 
 static void instance_count_reload(struct instance *in, const char *result)
 {
-    metric_add(in->options.telemetry->reloads, 1, result, instance_url(in), NULL);
+    metric_add(in->options.metrics->reloads, 1, result, instance_url(in), NULL);
 }
 
 /* lost: it is unknown whether it was tried. differs: what runs is not haproxy.cfg, whatever the API says. */
@@ -50,7 +60,7 @@ static void instance_reload_failed(struct instance *in, const struct error *err,
 {
     instance_must_reload(in);
     ENGINES_DO(in, reload_failed, lost);
-    pace_reload_failed(&in->pace, differs, clock_mono_ms());
+    backoffs_reload_failed(&in->backoffs, differs, clock_mono_ms());
     instance_report_problem(in, HISTORY_RELOAD_FAILED,
                             "reload failed; HAProxy keeps what it ran before; reloading it again", err);
 }
@@ -153,20 +163,6 @@ void instance_judge_reload(struct instance *in)
 
 /* ---- what an earlier run left behind ---- */
 
-/* What failed is repaired where a later reload went well, the file is what the API answers, and it is what runs. */
-static void instance_judge_again(struct instance *in, const struct reload_history *history)
-{
-    struct instance_loading *l = &in->loading;
-    cleanup(mem_free_ptr) char *problem = instance_running_problem(in, false);
-    bool ended = history->response != NULL && !history->pending;
-    l->last.known = true;
-    if (!ended || history->last_failed || in->running.split_version >= 0 || problem != NULL)
-        return;
-    log_info(in->options.log, "HAProxy was reloaded externally and runs haproxy.cfg",
-             log_str("target", instance_url(in)));
-    l->dirty = false;
-}
-
 /* The result of the last reload before the start is unknown. Where HAProxy runs haproxy.cfg, it does not matter. */
 static void instance_last_unconfirmed(struct instance *in, const char *why)
 {
@@ -175,6 +171,10 @@ static void instance_last_unconfirmed(struct instance *in, const char *why)
         return;
     log_warn(in->options.log, "result of the last reload unknown, running HAProxy not verified; reloading",
              log_str("target", instance_url(in)), log_str("why", why));
+    if (!instance_all_readable(in))
+        instance_remark_last(in, mem_printf("%s, and the running HAProxy cannot be read; a daemon that starts reloads "
+                                            "HAProxy once",
+                                            why));
     instance_must_reload(in);
 }
 
@@ -184,6 +184,9 @@ static void instance_judge_last(struct instance *in, const struct reload_history
 {
     struct instance_last_reload *last = &in->loading.last;
     last->next_ms = clock_mono_ms() + LAST_RELOAD_POLL_MS;
+    instance_remark_last(
+        in, history->pending ? mem_strdup("a reload of HAProxy is pending; if it fails, more changes will be needed")
+                             : NULL);
     if (history->pending && ++last->polls < LAST_RELOAD_POLLS_MAX)
         return; /* how it ends decides; what there is to write need not wait for that */
     last->known = true;
@@ -193,36 +196,45 @@ static void instance_judge_last(struct instance *in, const struct reload_history
         instance_last_unconfirmed(in, "the list of reloads is empty");
     if (!history->last_failed)
         return;
+    bool silent = history->response[strspn(history->response, " \t\r\n")] == '\0';
+    instance_remark_last(
+        in, mem_printf("HAProxy's last reload failed: %s", silent ? "no message (is it running?)" : history->response));
     static const char what[] = "the last reload before the start failed; reloading";
     log_warn(in->options.log, what, log_str("haproxy", history->response));
     instance_note_trouble(in, HISTORY_RELOAD_FAILED, what, history->response);
     instance_must_reload(in);
 }
 
-/* What may be over soon is asked again; a list that this API does not have keeps nothing up. */
-static void instance_last_unknown(struct instance *in, const struct error *err)
-{
-    struct instance_last_reload *last = &in->loading.last;
-    bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
-    if (!last->again && may_pass && ++last->failures < LAST_RELOAD_FAILURES_MAX) {
-        instance_problem(in, "cannot read the list of reloads", err);
-        pace_pause(&in->pace, true, -1, clock_mono_ms());
-        return;
-    }
-    if (!last->again) /* else it is left until the next resync */
-        instance_last_unconfirmed(in, err->message);
-    last->known = true;
-}
-
 void instance_take_last_reload(struct instance *in, const struct reload_history *h, const struct error *err)
 {
-    const struct instance_last_reload *last = &in->loading.last;
-    if (err != NULL)
-        instance_last_unknown(in, err);
-    else if (last->again)
-        instance_judge_again(in, h);
-    else
+    struct instance_loading *l = &in->loading;
+    const struct instance_last_reload *last = &l->last;
+    if (err != NULL) {
+        bool may_pass = err->kind == ERROR_RETRY || err->kind == ERROR_AUTH;
+        if (!last->again)
+            instance_remark_last(in, mem_printf("the list of reloads cannot be read: %s", err->message));
+        if (!last->again && may_pass && ++l->last.failures < LAST_RELOAD_FAILURES_MAX) {
+            instance_problem(in, "cannot read the list of reloads", err);
+            backoffs_pause(&in->backoffs, true, -1, clock_mono_ms());
+        } else {
+            if (!last->again) /* else it is left until the next resync */
+                instance_last_unconfirmed(in, err->message);
+            l->last.known = true;
+        }
+    } else if (last->again) {
+        /* What failed is repaired where a later reload went well, the file is what the API answers, and it is what runs. */
+        cleanup(mem_free_ptr) char *problem = instance_running_problem(in, false);
+        bool ended = h->response != NULL && !h->pending;
+        l->last.known = true;
+        if (ended && !h->last_failed && in->running.split_version < 0 && problem == NULL) {
+            log_info(in->options.log, "HAProxy was reloaded externally and runs haproxy.cfg",
+                     log_str("target", instance_url(in)));
+            l->dirty = false;
+            instance_remark_last(in, NULL);
+        }
+    } else {
         instance_judge_last(in, h);
+    }
     if (!last->again && last->known && last->polls > 0) /* what runs is not what was read before */
         instance_outdated(in);
     else if (last->known)

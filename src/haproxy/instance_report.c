@@ -26,7 +26,7 @@ void instance_report_fini(struct instance_report *r)
 
 void instance_count_reconcile(struct instance *in, const char *result)
 {
-    metric_add(in->options.telemetry->reconciles, 1, result, instance_url(in), NULL);
+    metric_add(in->options.metrics->reconciles, 1, result, instance_url(in), NULL);
 }
 
 static enum verification_state instance_verification(const struct instance *in)
@@ -40,8 +40,8 @@ static enum verification_state instance_verification(const struct instance *in)
 void instance_show_verification(struct instance *in)
 {
     for (enum verification_state s = 0; s < VERIFICATION_STATES; s++)
-        metric_set(in->options.telemetry->runtime_verification, s == instance_verification(in) ? 1 : 0,
-                   instance_url(in), verification_state_name(s), NULL);
+        metric_set(in->options.metrics->runtime_verification, s == instance_verification(in) ? 1 : 0, instance_url(in),
+                   verification_state_name(s), NULL);
 }
 
 /* ---- history ---- */
@@ -68,7 +68,7 @@ void instance_note_trouble(struct instance *in, enum history_kind kind, const ch
 void instance_note_drift(struct instance *in, const char *what)
 {
     struct instance_report *r = &in->report;
-    metric_add(in->options.telemetry->drifts, 1, instance_url(in), NULL);
+    metric_add(in->options.metrics->drifts, 1, instance_url(in), NULL);
     log_warn(in->options.log, "running HAProxy differs from haproxy.cfg; reloading",
              log_str("target", instance_url(in)), log_str("what", what), log_int("version", in->version));
     free(r->drift);
@@ -196,8 +196,10 @@ struct instance_view instance_view(const struct instance *in)
         .loads = in->loading.reloads + in->running.others,
         .reload_problem = in->loading.reload.state == RELOAD_BROKEN ? in->loading.reload.error.message : NULL,
         .last_reload_known = in->loading.last.known,
+        .last_reload = in->loading.last.remark,
         .drift = in->running.drift,
         .file_problem = in->guard.problem,
+        .file_warning = in->readout.defaults_problem,
         .loaded = in->readout.loaded,
         .behind = in->readout.split,
         .unloaded = in->readout.unloaded,
@@ -209,9 +211,9 @@ struct instance_view instance_view(const struct instance *in)
         .verification = instance_verification(in),
         .problem = &in->report.problem,
         .worker = in->running.worker,
-        .may_write = in->pace.write_after_ms <= now,
-        .may_begin = !in->pace.no_room || in->pace.transaction_after_ms <= now,
-        .gathers = in->pace.transaction_after_ms > now,
+        .may_write = in->backoffs.write_after_ms <= now,
+        .may_begin = !in->backoffs.no_room || in->backoffs.transaction_after_ms <= now,
+        .gathers = in->backoffs.transaction_after_ms > now,
         .file_allows = guard_passed(&in->guard, in->version) || in->running.split_version == in->version,
         .no_preview = in->no_preview,
         .one_by_one = in->one_by_one,

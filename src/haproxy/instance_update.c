@@ -16,7 +16,7 @@ bool instance_runtime_usable(struct instance *in, const struct instance_backend 
     verification_age(&in->verification, clock_mono_ms());
     if (in->verification.state != was)
         instance_show_verification(in);
-    return instance_driver(in)->runtime && verification_usable(&in->verification, in->pace.no_room) &&
+    return instance_driver(in)->runtime && verification_usable(&in->verification, in->backoffs.no_room) &&
            b->runtime.readable;
 }
 
@@ -26,7 +26,7 @@ static void instance_not_verified(struct instance *in, const struct error *why)
     instance_must_reload(in); /* whatever the file says now */
     log_warn(in->options.log,
              again ? "runtime update again not applied by HAProxy; using transactions and reloads for an hour"
-                   : "runtime update not applied by HAProxy; using transactions and reloads until the next reload",
+                   : INSTANCE_UPDATE_NOT_APPLIED "; using transactions and reloads until the next reload",
              log_str("target", instance_url(in)), log_str("error", why->message));
     instance_show_verification(in);
 }
@@ -82,29 +82,18 @@ static void instance_took_effect(struct instance *in, const struct updated *u)
     instance_take_server(in, u);
     ENGINES_DO(in, updated, in->update.backend, u, was_version);
     instance_write_succeeded(in);
-    pace_updated(&in->pace);
+    backoffs_updated(&in->backoffs);
     if (!verification_passed(&in->verification, by_update))
         return;
     log_info(in->options.log, "runtime updates verified", log_str("target", instance_url(in)));
     instance_show_verification(in);
 }
 
-static void instance_update_failed(struct instance *in, const struct updated *u)
-{
-    static const enum transaction_result as_transaction[] = {[UPDATE_CONFLICT] = TRANSACTION_CONFLICT,
-                                                             [UPDATE_REJECTED] = TRANSACTION_REJECTED,
-                                                             [UPDATE_UNAUTHORIZED] = TRANSACTION_UNAUTHORIZED,
-                                                             [UPDATE_UNKNOWN] = TRANSACTION_UNKNOWN,
-                                                             [UPDATE_UNAVAILABLE] = TRANSACTION_UNAVAILABLE};
-    instance_outdated(in);
-    instance_write_failed(in, as_transaction[u->result], &u->error, u->retry_after_ms);
-}
-
 void instance_take_update(struct instance *in, const struct updated *u)
 {
     const char *result = update_result_name(u->result);
     bool by_reload = u->result == UPDATE_RELOADS || u->result == UPDATE_UNVERIFIED;
-    metric_add(in->options.telemetry->runtime_updates, 1, result, instance_url(in), NULL);
+    metric_add(in->options.metrics->runtime_updates, 1, result, instance_url(in), NULL);
     instance_count_reconcile(in, result);
     if (by_reload) { /* the file has it, and what runs will have it by a reload */
         instance_wrote(in, u->version);
@@ -121,7 +110,13 @@ void instance_take_update(struct instance *in, const struct updated *u)
     } else if (u->result == UPDATE_WRITTEN) {
         instance_took_effect(in, u);
     } else {
-        instance_update_failed(in, u);
+        static const enum transaction_result as_transaction[] = {[UPDATE_CONFLICT] = TRANSACTION_CONFLICT,
+                                                                 [UPDATE_REJECTED] = TRANSACTION_REJECTED,
+                                                                 [UPDATE_UNAUTHORIZED] = TRANSACTION_UNAUTHORIZED,
+                                                                 [UPDATE_UNKNOWN] = TRANSACTION_UNKNOWN,
+                                                                 [UPDATE_UNAVAILABLE] = TRANSACTION_UNAVAILABLE};
+        instance_outdated(in);
+        instance_write_failed(in, as_transaction[u->result], &u->error, u->retry_after_ms);
     }
     if (u->result == UPDATE_RELOADS)
         instance_reload_comes(in, u->reload_id);
@@ -180,20 +175,6 @@ void instance_command(struct instance *in, struct instance_backend *b, const str
         instance_send_next(in);
 }
 
-static void instance_command_done(struct instance *in, const struct command *c, uint64_t took_us)
-{
-    const struct runtime_command given = instance_as_given(c);
-    commands_forget_failures(&in->commands);
-    c->backend->as_before = c->backend->runs_file = false; /* the file is as it was read */
-    struct runtime *r = &c->backend->runtime;
-    const struct runtime_server *row = runtime_find(r, c->name);
-    if (row != NULL)
-        runtime_set_admin(&r->servers[row - r->servers], c->state);
-    const struct engine *e = c->backend->servers_of;
-    if (e->ops->command_done != NULL)
-        e->ops->command_done(e->self, c->backend, &given, in->phase == INSTANCE_READING, took_us, c->event_us);
-}
-
 static void instance_command_failed(struct instance *in, const struct command *c, const struct error *err)
 {
     const struct runtime_command given = instance_as_given(c);
@@ -217,12 +198,22 @@ void instance_take_command(struct instance *in, uint64_t took_us, const struct e
     struct commands *q = &in->commands;
     const struct command c = q->list[0];
     q->busy = false;
-    metric_add(in->options.telemetry->runtime_commands, 1, runtime_admin_name(c.state),
+    metric_add(in->options.metrics->runtime_commands, 1, runtime_admin_name(c.state),
                err == NULL ? "applied" : error_kind_name(err->kind), instance_url(in), NULL);
-    if (err == NULL)
-        instance_command_done(in, &c, took_us);
-    else
+    if (err == NULL) {
+        const struct runtime_command given = instance_as_given(&c);
+        commands_forget_failures(&in->commands);
+        c.backend->as_before = c.backend->runs_file = false; /* the file is as it was read */
+        struct runtime *r = &c.backend->runtime;
+        const struct runtime_server *row = runtime_find(r, c.name);
+        if (row != NULL)
+            runtime_set_admin(&r->servers[row - r->servers], c.state);
+        const struct engine *e = c.backend->servers_of;
+        if (e->ops->command_done != NULL)
+            e->ops->command_done(e->self, c.backend, &given, in->phase == INSTANCE_READING, took_us, c.event_us);
+    } else {
         instance_command_failed(in, &c, err);
+    }
     commands_drop(q, 0);
     instance_send_next(in);
 }

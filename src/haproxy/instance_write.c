@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
+#include "haproxy/guard.h"
 #include "haproxy/instance_internal.h"
 
 /* ---- for engines ---- */
@@ -18,12 +19,12 @@ int instance_change(struct instance *in, struct instance_backend *b, const struc
 
 void instance_write_sooner(struct instance *in, uint64_t when_ms)
 {
-    pace_write_sooner(&in->pace, when_ms);
+    backoffs_write_sooner(&in->backoffs, when_ms);
 }
 
 void instance_begin_anew(struct instance *in, uint64_t when_ms)
 {
-    pace_begin_anew(&in->pace, when_ms);
+    backoffs_begin_anew(&in->backoffs, when_ms);
 }
 
 int instance_foresee(const struct instance *in, const struct cfg_file *to, const struct changes *changes,
@@ -42,7 +43,7 @@ bool instance_wants_preview(const struct instance *in)
 {
     return instance_driver(in)->ops->preview != NULL && in->guard.problem == NULL &&
            !guard_passed(&in->guard, in->version) && !instance_is_split(in) && in->readout.file != NULL &&
-           in->pace.write_after_ms <= clock_mono_ms();
+           in->backoffs.write_after_ms <= clock_mono_ms();
 }
 
 static bool instance_may_change(const void *arg, const char *kind, const char *name, const char *first,
@@ -82,8 +83,8 @@ static void instance_preview_failed(struct instance *in, const struct written *w
     }
     /* What needs no write goes on. */
     in->no_preview = w->result == TRANSACTION_LIMIT;
-    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->pace.backoff));
-    pace_write_failed(&in->pace);
+    backoffs_write_not_before(&in->backoffs, clock_mono_ms() + backoff_next_ms(&in->backoffs.request));
+    backoffs_write_failed(&in->backoffs);
     instance_problem(in, "cannot preview what a write would do to haproxy.cfg", &w->error);
 }
 
@@ -130,17 +131,6 @@ void instance_writes_none(struct instance *in)
         in->backends[i].writing = false;
 }
 
-/* A change may lose unmanaged lines: so the first transaction of each backend after another writer's is previewed
- * before its commit, too. */
-static bool instance_wants_review(const struct instance *in)
-{
-    bool first = false;
-    for (size_t i = 0; i < in->backend_count; i++)
-        first = first || (in->backends[i].writing && !in->backends[i].reviewed);
-    return first && guard_passed(&in->guard, in->version) && !in->guard.blind && !instance_is_split(in) &&
-           in->readout.file != NULL;
-}
-
 void instance_write_transaction(struct instance *in)
 {
     struct driver *d = instance_driver(in);
@@ -155,14 +145,21 @@ void instance_write_transaction(struct instance *in)
     in->phase = INSTANCE_WRITING;
     in->write_started_us = clock_mono_us();
     /* A HAProxy that did not apply runtime updates does not apply those of a transaction either. */
-    bool in_vain = d->adds && d->runtime && !verification_usable(&in->verification, in->pace.no_room);
+    bool in_vain = d->adds && d->runtime && !verification_usable(&in->verification, in->backoffs.no_room);
     bool reload = in->loading.dirty || !wanted || in_vain;
     if (d->adds && !reload) {
         /* Commands for a backend that runs otherwise than the file that was read would be about servers that are not there. */
         cleanup(mem_free_ptr) char *drift = instance_running_problem(in, true);
         reload = drift != NULL;
     }
-    d->ops->write(d, in->version, instance_wants_review(in), reload);
+    /* A change may lose unmanaged lines: so the first transaction of each backend after another writer's is previewed before
+     * its commit, too. */
+    bool review = false;
+    for (size_t i = 0; i < in->backend_count; i++)
+        review = review || (in->backends[i].writing && !in->backends[i].reviewed);
+    review = review && guard_passed(&in->guard, in->version) && !in->guard.blind && !instance_is_split(in) &&
+             in->readout.file != NULL;
+    d->ops->write(d, in->version, review, reload);
 }
 
 void instance_write_succeeded(struct instance *in)
@@ -182,9 +179,9 @@ static void instance_write_committed(struct instance *in, const struct written *
     instance_report_commit(in, w, instance_count_writing(in) == 0);
     instance_write_succeeded(in);
     if (w->reload_id == NULL && instance_driver(in)->tells_ends) /* nothing that others could share */
-        pace_updated(&in->pace);
+        backoffs_updated(&in->backoffs);
     else
-        pace_committed(&in->pace, clock_mono_ms());
+        backoffs_committed(&in->backoffs, clock_mono_ms());
     instance_log_why(in, w->reload_why);
     /* Its reload also loads whatever was not loaded before, so its result decides from here on. None: applied at
      * once. */
@@ -213,8 +210,8 @@ void instance_take_transaction(struct instance *in, const struct written *w)
 {
     const char *result = transaction_result_name(w->result);
     instance_report_foreign(in, w);
-    metric_add(in->options.telemetry->transactions, 1, result, instance_url(in), NULL);
-    metric_observe(in->options.telemetry->transaction_duration, (double)(clock_mono_us() - in->write_started_us) / 1e6,
+    metric_add(in->options.metrics->transactions, 1, result, instance_url(in), NULL);
+    metric_observe(in->options.metrics->transaction_duration, (double)(clock_mono_us() - in->write_started_us) / 1e6,
                    NULL);
     instance_count_reconcile(in, result);
     instance_outdated(in); /* read back what it is now */
@@ -244,7 +241,7 @@ static void instance_rejected(struct instance *in, const struct error *err)
     if (count > 0)
         return;
     /* An empty commit is rejected because of what is in the file already. */
-    pace_write_not_before(&in->pace, clock_mono_ms() + backoff_next_ms(&in->pace.reject_backoff));
+    backoffs_write_not_before(&in->backoffs, clock_mono_ms() + backoff_next_ms(&in->backoffs.reject));
     instance_problem(in, what, err);
 }
 
@@ -255,7 +252,7 @@ void instance_write_failed(struct instance *in, enum transaction_result result, 
     const char *what = NULL; /* the problem, where nothing is sent for a while */
     switch (result) {
     case TRANSACTION_CONFLICT:
-        if (pace_conflict(&in->pace, clock_mono_ms()))
+        if (backoffs_conflict(&in->backoffs, clock_mono_ms()))
             log_info(in->options.log, "another writer changed HAProxy's configuration; reading it again",
                      log_str("target", instance_url(in)), log_str("error", err->message));
         else
@@ -265,7 +262,7 @@ void instance_write_failed(struct instance *in, enum transaction_result result, 
         instance_rejected(in, err);
         break;
     case TRANSACTION_LIMIT: /* transactions wait; what needs none does not */
-        pace_wait_for_room(&in->pace, retry_after_ms, clock_mono_ms());
+        backoffs_wait_for_room(&in->backoffs, retry_after_ms, clock_mono_ms());
         instance_problem(in, "the Data Plane API has too many open transactions of other clients", err);
         break;
     case TRANSACTION_UNAUTHORIZED:
@@ -294,8 +291,8 @@ void instance_write_failed(struct instance *in, enum transaction_result result, 
     }
     if (what == NULL)
         return;
-    pace_pause(&in->pace, result != TRANSACTION_UNKNOWN, retry_after_ms, clock_mono_ms());
-    pace_write_failed(&in->pace);
+    backoffs_pause(&in->backoffs, result != TRANSACTION_UNKNOWN, retry_after_ms, clock_mono_ms());
+    backoffs_write_failed(&in->backoffs);
     instance_problem(in, what, err);
 }
 

@@ -99,19 +99,6 @@ struct storage_step storage_machine_start(struct storage_machine *m, const struc
     return machine_begin(m);
 }
 
-static struct storage_step machine_failed(struct storage_machine *m, const struct storage_reply *r)
-{
-    bool lock = m->state == STORAGE_LOCK;
-    m->held = m->held && !(lock && r->outcome == STORAGE_IS_LOCKED);
-    m->known = m->known && m->state != STORAGE_ANNOUNCE && m->state != STORAGE_WRITE_LIST && (!lock || m->held);
-    if (lock && !m->held)
-        storage_entries_fini(&m->entries);
-    m->news.result = r->result;
-    m->news.error = r->error;
-    m->news.retry_after_ms = r->retry_after_ms;
-    return machine_done(m);
-}
-
 static void machine_take(struct storage_machine *m, const struct storage_reply *r)
 {
     buf_clear(&m->now);
@@ -159,8 +146,17 @@ static bool machine_goes_on(const struct storage_machine *m, enum storage_outcom
 struct storage_step storage_machine_answer(struct storage_machine *m, const struct storage_reply *r)
 {
     bool held = m->held;
-    if (!machine_goes_on(m, r->outcome))
-        return machine_failed(m, r);
+    if (!machine_goes_on(m, r->outcome)) {
+        bool lock = m->state == STORAGE_LOCK;
+        m->held = m->held && !(lock && r->outcome == STORAGE_IS_LOCKED);
+        m->known = m->known && m->state != STORAGE_ANNOUNCE && m->state != STORAGE_WRITE_LIST && (!lock || m->held);
+        if (lock && !m->held)
+            storage_entries_fini(&m->entries);
+        m->news.result = r->result;
+        m->news.error = r->error;
+        m->news.retry_after_ms = r->retry_after_ms;
+        return machine_done(m);
+    }
     switch (m->state) {
     case STORAGE_LOCK: /* until now another daemon may have written to what was read */
         m->locked = m->held = true;

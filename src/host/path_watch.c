@@ -28,16 +28,6 @@ struct path_watch {
     size_t watch_count, old_count;
 };
 
-/* last: the name is the file itself, which is written to; what is written to in folders on the way to it, such as /tmp,
- * is no matter. */
-static void path_watch_folder(struct path_watch *w, const char *folder, const char *name, bool last)
-{
-    uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB | IN_ONLYDIR | IN_MASK_ADD;
-    int wd = w->watch_count == WATCHES_MAX ? -1 : inotify_add_watch(w->fd, folder, last ? mask | IN_CLOSE_WRITE : mask);
-    if (wd >= 0)
-        w->watches[w->watch_count++] = (struct watched){.wd = wd, .name = mem_strdup(name)};
-}
-
 /* Each component of the path from the root on; a link goes on with what it points to. */
 void path_watch_add(struct path_watch *w, const char *path)
 {
@@ -49,7 +39,14 @@ void path_watch_add(struct path_watch *w, const char *path)
         size_t len = strcspn(rest, "/");
         cleanup(mem_free_ptr) char *name = mem_strndup(rest, len);
         char *behind = mem_strdup(rest + len + strspn(rest + len, "/")), target[PATH_MAX];
-        path_watch_folder(w, done.len > 0 ? buf_str(&done) : "/", name, *behind == '\0');
+        /* The last name is the file itself, which is written to; what is written to in folders on the way to it, such as
+         * /tmp, is no matter. */
+        uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB | IN_ONLYDIR | IN_MASK_ADD;
+        int wd = w->watch_count == WATCHES_MAX ? -1
+                                               : inotify_add_watch(w->fd, done.len > 0 ? buf_str(&done) : "/",
+                                                                   *behind == '\0' ? mask | IN_CLOSE_WRITE : mask);
+        if (wd >= 0)
+            w->watches[w->watch_count++] = (struct watched){.wd = wd, .name = mem_strdup(name)};
         cleanup(mem_free_ptr) char *here = mem_printf("%s/%s", buf_str(&done), name);
         ssize_t n = links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1;
         free(rest);

@@ -291,21 +291,6 @@ static void sandbox_release(scmp_filter_ctx *ctx)
         seccomp_release(*ctx);
 }
 
-/* In that folder, by the calls that are given its descriptor. A filter cannot see names: a path that leads out of it is
- * for Landlock to refuse (sandbox_confine), or else for the owner of the files. */
-static int allow_writing(scmp_filter_ctx ctx, int folder)
-{
-    const struct scmp_arg_cmp here = SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, INT, (uint64_t)folder);
-    const struct scmp_arg_cmp there = SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, INT, (uint64_t)folder);
-    int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, here);
-    if (rc == 0)
-        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(renameat), 2, here, there);
-    if (rc == 0)
-        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), 1, here);
-    static const int kept[] = {SCMP_SYS(fdatasync), SCMP_SYS(fsync), SCMP_SYS(flock)};
-    return rc != 0 ? rc : add_calls(ctx, SCMP_ACT_ALLOW, kept, array_len(kept));
-}
-
 /* The filter that fill() makes; what it has no rule for gets `otherwise`. what: for the message; hint: behind it. */
 static int install(uint32_t otherwise, int (*fill)(scmp_filter_ctx ctx, const void *arg), const void *arg,
                    const char *what, const char *hint, struct error *err)
@@ -333,7 +318,19 @@ static int fill_for_daemon(scmp_filter_ctx ctx, const void *arg)
 {
     const struct daemon_needs *needs = arg;
     int rc = add_rules(ctx, needs->copies);
-    return rc == 0 && needs->folder >= 0 ? allow_writing(ctx, needs->folder) : rc;
+    if (rc != 0 || needs->folder < 0)
+        return rc;
+    /* In that folder, by the calls that are given its descriptor. A filter cannot see names: a path that leads out of it is
+     * for Landlock to refuse (sandbox_confine), or else for the owner of the files. */
+    const struct scmp_arg_cmp here = SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, INT, (uint64_t)needs->folder);
+    const struct scmp_arg_cmp there = SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, INT, (uint64_t)needs->folder);
+    rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, here);
+    if (rc == 0)
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(renameat), 2, here, there);
+    if (rc == 0)
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), 1, here);
+    static const int kept[] = {SCMP_SYS(fdatasync), SCMP_SYS(fsync), SCMP_SYS(flock)};
+    return rc != 0 ? rc : add_calls(ctx, SCMP_ACT_ALLOW, kept, array_len(kept));
 }
 
 int sandbox_enter(int folder, bool copies, struct error *err)

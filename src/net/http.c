@@ -20,6 +20,7 @@
 #define DEFAULT_MAX_BODY_BYTES (16u << 20)
 #define LIKELY_MORE_BYTES 4096 /* than were likely */
 #define MANY_BYTES 131072u     /* at a time; libcurl's own are 16 KiB */
+#define SEND_HEAD_BYTES 16384L /* the least that libcurl takes; 64 KiB otherwise */
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000
 #define DEFAULT_TCP_USER_TIMEOUT_MS 30000
 #define STARS 3u          /* what stands in the place of credentials */
@@ -389,22 +390,6 @@ static void add_header(struct http_request *q, const char *name, const char *val
     mem_wipe_free(line);
 }
 
-static void set_headers(struct http_request *q, const struct http_request_options *o)
-{
-    add_header(q, "Accept: ", o->accept != NULL ? o->accept : "application/json");
-    q->headers = curl_slist_append(q->headers, "Expect:");
-    if (o->content_type != NULL)
-        add_header(q, "Content-Type: ", o->content_type);
-    if (o->grpc)
-        q->headers = curl_slist_append(q->headers, "TE: trailers");
-    if (o->header != NULL)
-        add_header(q, "", o->header);
-    for (char *const *h = o->headers; h != NULL && *h != NULL; h++)
-        add_header(q, "", *h);
-    http_set_credentials(q, o);
-    curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
-}
-
 static size_t on_upload(char *to, size_t one, size_t room, void *arg)
 {
     struct http_request *q = arg;
@@ -475,6 +460,8 @@ static void set_connection(struct http_request *q, const struct http_endpoint *e
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)o->total_timeout_ms);
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    if (o->body == NULL) /* libcurl keeps what it sends from as long as the request lasts, and a watch does */
+        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, SEND_HEAD_BYTES);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
@@ -542,7 +529,18 @@ struct http_request *http_start(struct http *http, const struct http_endpoint *e
         http_request_free(q);
         return NULL;
     }
-    set_headers(q, options);
+    add_header(q, "Accept: ", options->accept != NULL ? options->accept : "application/json");
+    q->headers = curl_slist_append(q->headers, "Expect:");
+    if (options->content_type != NULL)
+        add_header(q, "Content-Type: ", options->content_type);
+    if (options->grpc)
+        q->headers = curl_slist_append(q->headers, "TE: trailers");
+    if (options->header != NULL)
+        add_header(q, "", options->header);
+    for (char *const *h = options->headers; h != NULL && *h != NULL; h++)
+        add_header(q, "", *h);
+    http_set_credentials(q, options);
+    curl_easy_setopt(q->easy, CURLOPT_HTTPHEADER, q->headers);
     set_method(q, options);
     set_callbacks(q);
     CURLMcode code = curl_multi_add_handle(http->multi, easy);

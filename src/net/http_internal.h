@@ -15,6 +15,8 @@ struct http {
     char *user_agent;
     struct timer timer; /* the one timeout that libcurl asks for */
     struct timer reap;  /* set: finished requests are left for the next turn */
+    struct timer trim;
+    size_t read_bytes; /* of answers, since the last trim */
     LIST_HEAD(http_requests, http_request) requests;
 };
 

@@ -1,6 +1,7 @@
 /* libcurl's multi_socket interface on libevent: libcurl says which sockets and which timeout it waits for. */
 #include <curl/curl.h>
 #include <event2/event.h>
+#include <malloc.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,16 @@
  * far below it. Those that were unused for two minutes (CURLOPT_MAXAGE_CONN) go with the next request. */
 #define MAX_CONNECTIONS 1024L
 #define REAP_US 2000
+/* So much was read: what it was put into goes back to the system, once it has been worked through. */
+#define TRIM_BYTES (1u << 20)
+#define TRIM_MS 2000
+
+static void http_loop_trim(void *arg)
+{
+    struct http *http = arg;
+    http->read_bytes = 0;
+    malloc_trim(0);
+}
 
 /* Hands the finished requests to their owners. Owners may start and cancel others: read one message at a time. Many may
  * be finished at once, each with a list to be read: what takes longer goes on in the loop's next turn, so that no
@@ -29,6 +40,9 @@ static void http_loop_reap(void *arg)
         struct http_request *q = NULL;
         CURLcode code = m->data.result;
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&q);
+        http->read_bytes += q->body.len;
+        if (http->read_bytes >= TRIM_BYTES && !timer_is_set(&http->trim))
+            timer_set(&http->trim, TRIM_MS);
         http_request_finished(q, code);
         if (clock_mono_us() - began_us >= REAP_US) {
             timer_set(&http->reap, 0);
@@ -101,6 +115,7 @@ struct http *http_new(struct event_base *base, const char *user_agent, struct er
     LIST_INIT(&http->requests);
     timer_init(&http->timer, base, on_timeout, http);
     timer_init(&http->reap, base, http_loop_reap, http);
+    timer_init(&http->trim, base, http_loop_trim, http);
     http->multi = curl_multi_init();
     if (http->multi == NULL) {
         error_set(err, ERROR_FATAL, "libcurl gave no multi handle");
@@ -130,6 +145,7 @@ void http_free(struct http *http)
         curl_multi_cleanup(http->multi);
     timer_fini(&http->timer);
     timer_fini(&http->reap);
+    timer_fini(&http->trim);
     free(http->user_agent);
     free(http);
     curl_global_cleanup();
@@ -157,6 +173,14 @@ static void crypto_free(void *p, const char *file, int line)
     (void)file;
     (void)line;
     mem_wiping_free(p);
+}
+
+/* libcurl loads GnuTLS with librtmp, which nothing here uses, and GnuTLS prepares itself where it is loaded: a megabyte. It asks
+ * this first (GNUTLS_SKIP_GLOBAL_INIT of gnutls.h); who needs it all the same has gnutls_global_init. */
+int _gnutls_global_init_skip(void);
+int _gnutls_global_init_skip(void)
+{
+    return 1;
 }
 
 int library_memory_wipe(struct error *err)

@@ -14,7 +14,7 @@
 #include "json/read.h"
 #include "json/write.h"
 #include "net/http.h"
-#include "report/metrics.h"
+#include "report/prometheus.h"
 
 #define BATCH_SPANS 256
 #define BATCH_DELAY_MS 1000 /* after the first span of a batch: more come with it */

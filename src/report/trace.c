@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "report/metrics.h"
+#include "report/prometheus.h"
 
 struct span {
     struct tracer *of;

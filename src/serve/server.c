@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "host/timer.h"
 #include "net/digest.h"
-#include "report/metrics.h"
+#include "report/prometheus.h"
 #include "serve/status_feed.h"
 
 #define MAX_CONNECTIONS 64
@@ -425,6 +425,29 @@ static void status(struct server *s, struct evhttp_request *req)
     answer_with(req, 200, JSON, content);
 }
 
+static bool answer_is_near(struct evhttp_request *req)
+{
+    const struct sockaddr *from = evhttp_connection_get_addr(evhttp_request_get_connection(req));
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)from)->sin6_addr;
+    if (from == NULL || (from->sa_family != AF_INET && from->sa_family != AF_INET6))
+        return false;
+    if (from->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)from)->sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127);
+}
+
+static void plan(struct server *s, struct evhttp_request *req)
+{
+    cleanup(buf_fini) struct buf json = {0};
+    const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(req));
+    if (!answer_is_near(req)) {
+        answer_text(req, 403, "only for clients on this machine\n");
+        return;
+    }
+    s->callbacks.plan(s->arg, query != NULL ? query : "", &json);
+    answer(req, 200, JSON, buf_str(&json), json.len);
+}
+
 /* NULL: it is gone. */
 static struct connection *connection_of(const struct server *s, struct evhttp_request *req)
 {
@@ -463,10 +486,12 @@ static const struct route {
     {"/", SERVER_PAGE, page},
     {"/status", SERVER_PAGE, status},
     {"/status/stream", SERVER_PAGE, stream},
+    {"/plan", SERVER_PAGE, plan},
 };
 
 #define PATHS "/healthz and /livez (alive), /readyz (in sync), /metrics (Prometheus)"
-#define PATHS_OF_STATUS_PAGE ", / (status page), /status (JSON), /status/stream (the same, live)"
+#define PATHS_OF_STATUS_PAGE \
+    ", / (status page), /status (JSON), /status/stream (the same, live), /plan (for the command)"
 
 static void on_request(struct evhttp_request *req, void *arg)
 {

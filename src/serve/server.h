@@ -1,6 +1,7 @@
 /*
  * The daemon's own HTTP listener: GET and HEAD of /healthz, /livez, /readyz, /metrics, and with a status page, of /
- * (the page), /status (its JSON) and /status/stream (the same by server-sent events); one request a connection.
+ * (the page), /status (its JSON), /status/stream (the same by server-sent events) and, for clients on this machine, /plan; one
+ * request a connection.
  * Bounded: at most 64 connections, 8 KiB of headers, 1 KiB of body, and 10 s from accept to the last byte of the
  * answer, however slowly the peer sends or reads. Further connections wait in the kernel's queue; while some wait, the
  * limit is 0.5 s, and 0.1 s for one that has sent no request. Out of file descriptors it accepts every 0.5 s only. Streams have no deadline; there are at most 8
@@ -30,6 +31,8 @@ struct server_callbacks {
     bool (*alive)(void *arg, struct buf *body);
     /* The status page's JSON, as serve/status_feed wants it. NULL: there is no such page. */
     void (*status)(void *arg, struct buf *json, size_t *ret_news_at);
+    /* The JSON of /plan, by what stands behind its '?'. NULL where there is no status page. */
+    void (*plan)(void *arg, const char *query, struct buf *json);
 };
 
 /* host "" listens on every address, both families. port 0: the kernel chooses (tests). ERROR_FATAL naming the address. The

@@ -20,7 +20,7 @@
 #define REFRESH_MS 2000
 #define BEAT_MS 15000
 #define STALL_MS 10000
-#define PACE_TIMES 50     /* building takes no more than 1/50 of the time, */
+#define PACE_TIMES 100    /* building takes no more than 1/100 of the time, */
 #define PACE_MAX_MS 10000 /* unless it takes very long */
 #define UNACKNOWLEDGED_MS 30000
 #define INPUT_MAX_BYTES 1024

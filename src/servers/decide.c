@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "servers/servers_internal.h"
 
 #define TRANSACTION_WAITS_MS 4000 /* for writes that take effect at once */
@@ -52,17 +52,6 @@ static void decide_done(struct servers_backend *s)
 
 #define UNRESOLVED_SHOWN 5
 
-/* "n1, n2 and 3 more": desired servers that HAProxy has no address for; NULL: none. */
-static char *decide_unresolved(const struct servers_backend *s)
-{
-    struct text_list names = {.between = ", ", .max = UNRESOLVED_SHOWN};
-    const struct runtime *r = &s->at->runtime;
-    for (size_t i = 0; r->readable && i < r->count; i++)
-        if (r->servers[i].unresolved && desired_find(s->desired, r->servers[i].name) != NULL && text_list_next(&names))
-            buf_add(&names.text, r->servers[i].name);
-    return text_list_take(&names);
-}
-
 /* One that the file has in maintenance, and is not desired, takes traffic: a command would end that, where commands work.
  * NULL: none does. */
 static const char *decide_runs_parked(struct servers_backend *s)
@@ -106,7 +95,12 @@ static void decide_in_sync(struct servers_backend *s)
         servers_set_in_sync(s, false); /* a reload may be on its way: the next reading shows it */
         return;
     }
-    cleanup(mem_free_ptr) char *unresolved = decide_unresolved(s);
+    struct text_list names = {.between = ", ", .max = UNRESOLVED_SHOWN};
+    const struct runtime *r = &s->at->runtime;
+    for (size_t i = 0; r->readable && i < r->count; i++)
+        if (r->servers[i].unresolved && desired_find(s->desired, r->servers[i].name) != NULL && text_list_next(&names))
+            buf_add(&names.text, r->servers[i].name);
+    cleanup(mem_free_ptr) char *unresolved = text_list_take(&names);
     if (unresolved != NULL) {
         servers_set_in_sync(s, false);
         error_set(&err, ERROR_INVALID,
@@ -166,16 +160,6 @@ static bool decide_overdue(const struct servers_backend *s)
     return since != 0 && clock_mono_ms() >= since;
 }
 
-/* That another cluster's server is UP was read before, perhaps long before, the last own one was to go. */
-static bool decide_await_reading(struct servers_backend *s)
-{
-    if (!s->plan.diff.leaves_none)
-        return false;
-    if (s->leaves_none_since_ms == 0)
-        s->leaves_none_since_ms = clock_mono_ms();
-    return instance_view(s->engine->instance).read_began_ms < s->leaves_none_since_ms;
-}
-
 static enum need decide_reload(const struct servers_backend *s)
 {
     const struct instance_view v = instance_view(s->engine->instance);
@@ -191,7 +175,10 @@ static enum need decide_write(struct servers_backend *s)
         servers_note_drift(s); /* for the history, once it is repaired */
     if (!v.file_allows)
         return NEED_TIME;
-    if (decide_await_reading(s))
+    /* That another cluster's server is UP was read before, perhaps long before, the last own one was to go. */
+    if (s->plan.diff.leaves_none && s->leaves_none_since_ms == 0)
+        s->leaves_none_since_ms = clock_mono_ms();
+    if (s->plan.diff.leaves_none && v.read_began_ms < s->leaves_none_since_ms)
         return NEED_READING;
     if (s->plan.verdict == PLAN_RELOAD_AGAIN)
         return decide_reload(s);
@@ -244,7 +231,7 @@ void servers_remember(struct servers_backend *s)
                  log_str("backend", s->name));
     free(s->overrides);
     s->overrides = now;
-    servers_measure(s, servers_telemetry(s)->servers_overridden, (double)count);
+    servers_measure(s, servers_metrics(s)->servers_overridden, (double)count);
 }
 
 struct backend_decision_input servers_decision_input(struct servers_backend *s)
@@ -432,7 +419,7 @@ static enum need decide_backend(struct servers_backend *s)
         bool first = s->route.transaction && s->transaction_since_ms == 0;
         s->transaction_since_ms = first ? clock_mono_ms() : s->route.transaction ? s->transaction_since_ms : 0;
         servers_command(s, &s->plan, &s->route);
-        struct telemetry *m = servers_telemetry(s);
+        struct metric_table *m = servers_metrics(s);
         const struct diff *d = &s->plan.diff;
         bool withheld = s->plan.verdict == PLAN_NOT_WRITTEN;
         if (s->plan.verdict != PLAN_WAIT) { /* then nothing was compared */

@@ -325,12 +325,10 @@ static bool serves(const struct names_input *in, const struct backend_server *ow
 /* From now on its line is managed, whatever its name is. */
 static void names_take_over(struct work *w, const struct spot *s)
 {
-    struct desired *d = w->out;
     if (!s->stranger)
         return;
     w->differs = true;
-    d->took_over = mem_resize(d->took_over, d->took_over_count + 1, sizeof(d->took_over[0]));
-    d->took_over[d->took_over_count++] = desired_text(d, s->line->name);
+    desired_take_over(w->out, s->line->name);
 }
 
 static void rename_one(struct work *w, size_t which)
@@ -347,18 +345,19 @@ static void rename_one(struct work *w, size_t which)
                            mem_printf("server %s has replaced it (ADOPT_SERVERS=rename)", s->name), found->line->name,
                            true);
         else if (!found->line->maintenance) {
-            d->servers = mem_resize(d->servers, d->server_count + 1, sizeof(d->servers[0]));
+            desired_make_room(d, 1);
             const struct desired_server *like = &d->servers[which];
-            d->servers[d->server_count++] = (struct desired_server){
-                .name = desired_text(d, found->line->name),
-                .node = like->node != NULL ? like->node : like->name,
-                .address = like->address,
-                .port = like->port,
-                .state = like->state,
-                .weight = -1,
-                .why = desired_why_take(d, mem_printf("it serves until %s, with the same address and port, does "
-                                                      "(ADOPT_SERVERS=rename)",
-                                                      like->name))};
+            struct desired_why why =
+                desired_why_take(d, mem_printf("it serves until %s, with the same address and port, "
+                                               "does (ADOPT_SERVERS=rename)",
+                                               like->name));
+            desired_add_server(d, (struct desired_server){.name = desired_text(d, found->line->name),
+                                                          .node = like->node != NULL ? like->node : like->name,
+                                                          .address = like->address,
+                                                          .port = like->port,
+                                                          .state = like->state,
+                                                          .weight = -1,
+                                                          .why = why});
         }
     }
 }
@@ -456,9 +455,10 @@ bool names_apply(const struct names_input *in, struct desired *ret)
     }
     const struct desired *d = plain ? in->desired : &out;
     w.names = mem_array(d->server_count + d->spare_count, sizeof(w.names[0]));
-    for (size_t i = 0, k = 0; i < d->server_count || k < d->spare_count;) {
+    for (size_t i = 0, k = 0; w.name_count < d->server_count + d->spare_count;) {
         bool spare = i == d->server_count || (k < d->spare_count && strcmp(d->spares[k].name, d->servers[i].name) < 0);
-        w.names[w.name_count++] = spare ? d->spares[k++].name : d->servers[i++].name;
+        w.names[w.name_count++] = spare ? d->spares[k].name : d->servers[i].name;
+        *(spare ? &k : &i) += 1;
     }
     find_spots(&w);
     if (plain && w.spot_count == 0)

@@ -4,14 +4,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "haproxy/pace.h"
-#include "report/telemetry.h"
+#include "haproxy/backoffs.h"
+#include "report/metric_table.h"
 #include "servers/servers_internal.h"
 
 void last_write_init(struct last_write *w, unsigned seed)
 {
     *w = (struct last_write){.version = -1, .ours = -1, .rejected_version = -1};
-    pace_init_rejected(&w->reject_backoff, seed);
+    backoffs_init_rejected(&w->reject_backoff, seed);
 }
 
 void last_write_fini(struct last_write *w)
@@ -123,7 +123,7 @@ bool servers_count_revert(struct servers_backend *s)
                                  (long long)s->at->actual.version, (long long)w->ours, buf_str(&text),
                                  setting && shared ? same_in_all_clusters : "");
     w->ours = -1; /* counted */
-    metric_add(servers_telemetry(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
+    metric_add(servers_metrics(s)->changes_reverted, 1, s->name, servers_url(s), NULL);
     (void)revert_pause_count(&s->pause, clock_mono_ms());
     return true;
 }

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "haproxy/driver.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "report/trace.h"
 #include "servers/servers_internal.h"
 
@@ -31,9 +31,9 @@ const struct log *servers_log(const struct servers_backend *s)
     return instance_options(s->engine->instance)->log;
 }
 
-struct telemetry *servers_telemetry(const struct servers_backend *s)
+struct metric_table *servers_metrics(const struct servers_backend *s)
 {
-    return instance_options(s->engine->instance)->telemetry;
+    return instance_options(s->engine->instance)->metrics;
 }
 
 const char *servers_url(const struct servers_backend *s)
@@ -74,7 +74,7 @@ size_t servers_count_desired(const struct servers_backend *s, enum server_state 
 
 void servers_measure_up(const struct servers_backend *s)
 {
-    struct metric *gauge = servers_telemetry(s)->servers_up;
+    struct metric *gauge = servers_metrics(s)->servers_up;
     size_t up = 0, live = servers_count_desired(s, SERVER_LIVE);
     if (instance_view(s->engine->instance).away || !s->at->runtime.readable || !s->have_desired) {
         metric_remove(gauge, s->name, servers_url(s), NULL);
@@ -90,7 +90,7 @@ void servers_measure_up(const struct servers_backend *s)
 
 void servers_set_in_sync(struct servers_backend *s, bool in_sync)
 {
-    struct telemetry *m = servers_telemetry(s);
+    struct metric_table *m = servers_metrics(s);
     struct servers_report *r = &s->report;
     if (r->in_sync != in_sync || r->since_ms == 0)
         r->since_ms = clock_mono_ms();

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "servers/names.h"
 #include "servers/servers_internal.h"
 
@@ -308,7 +308,7 @@ void servers_set_desired(struct servers *e, size_t backend, const struct desired
     uint64_t soon_ms = s->last.rejected_version >= 0 ? clock_mono_ms() + REJECTED_PAUSE_MS : 0;
     servers_write_sooner(s, soon_ms);
     instance_write_sooner(e->instance, soon_ms);
-    struct telemetry *m = servers_telemetry(s);
+    struct metric_table *m = servers_metrics(s);
     servers_measure(s, m->servers_desired, (double)servers_count_desired(s, SERVER_LIVE));
     servers_measure(s, m->servers_draining, (double)servers_count_desired(s, SERVER_DRAINING));
     servers_measure(s, m->paused, s->desired->paused ? 1 : 0);

@@ -1,8 +1,8 @@
 /*
  * The inside of the servers engine, for its own files: servers.c (life, what a reading means, and what is desired), decide.c
  * (what each backend needs), write.c (transactions and runtime updates), other_writer.c (whether they stick),
- * runtime_commands.c (runtime commands, and the last updates before the end), report.c (gauges, trace, history, log,
- * /readyz).
+ * runtime_commands.c (states of servers in HAProxy alone), shutdown.c (what drains is saved in the file), report.c (gauges,
+ * trace, history, log, /readyz).
  */
 #pragma once
 
@@ -187,6 +187,8 @@ void servers_command_done(void *engine, const struct instance_backend *b, const 
                           uint64_t took_us, uint64_t event_us);
 void servers_command_failed(void *engine, const struct instance_backend *b, const struct runtime_command *c,
                             bool unanswered, const struct error *err);
+
+/* shutdown.c */
 bool servers_last_update(void *engine, const struct instance_backend **ret_b, struct backend_server *ret);
 void servers_last_updated(void *engine, const struct instance_backend *b, const struct updated *u);
 
@@ -194,7 +196,7 @@ void servers_last_updated(void *engine, const struct instance_backend *b, const 
 void servers_report_init(struct servers_report *r);
 void servers_report_fini(struct servers_report *r);
 const struct log *servers_log(const struct servers_backend *s);
-struct telemetry *servers_telemetry(const struct servers_backend *s);
+struct metric_table *servers_metrics(const struct servers_backend *s);
 const char *servers_url(const struct servers_backend *s);
 const char *servers_target(const struct servers_backend *s); /* for the log: NULL where there is only one */
 struct change_log_place servers_place(const struct servers_backend *s);

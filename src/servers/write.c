@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/driver.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "haproxy/change.h"
 #include "servers/servers_internal.h"
 
@@ -144,26 +144,21 @@ bool servers_may_change(const void *engine, const char *kind, const char *name, 
             (str_eq(first, "option") && (str_has_suffix(second, "chk") || str_has_suffix(second, "-check"))));
 }
 
-/* Who is in maintenance by it is so by the daemon, whatever another writer makes of the line before it is read. */
-static void write_note_maintenance(struct servers_backend *s)
-{
-    for (size_t i = 0; i < s->plan.diff.change_count; i++) {
-        const struct diff_change *c = &s->plan.diff.changes[i];
-        if (c->op != DIFF_REMOVE && c->server.maintenance)
-            admin_states_written(&s->states, c->server.name, true);
-    }
-}
-
 static void write_committed(struct servers_backend *s, const struct written *t, uint64_t now_us)
 {
     struct last_write *w = &s->last;
     uint64_t event_us = s->write_event_us != 0 ? now_us - s->write_event_us : 0;
     cleanup(mem_free_ptr) char *what = s->at->writing ? change_log_sentence(&s->plan.diff) : NULL;
     const struct change_log_place at = servers_place(s);
-    if (s->at->writing)
-        write_note_maintenance(s);
-    if (s->at->writing)
+    if (s->at->writing) {
+        /* Who is in maintenance by it is so by the daemon, whatever another writer makes of the line before it is read. */
+        for (size_t i = 0; i < s->plan.diff.change_count; i++) {
+            const struct diff_change *c = &s->plan.diff.changes[i];
+            if (c->op != DIFF_REMOVE && c->server.maintenance)
+                admin_states_written(&s->states, c->server.name, true);
+        }
         change_log_commit(&at, &s->plan, s->write_cause, t, event_us);
+    }
     servers_note_written(s, what, s->write_event_us);
     servers_trace_write(s, &(struct servers_trace_write){.name = "transaction",
                                                          .cause = s->write_cause,
@@ -172,7 +167,7 @@ static void write_committed(struct servers_backend *s, const struct written *t, 
                                                          .event_us = s->write_event_us});
     servers_set_in_sync(s, false); /* until its reload, also where it joined another's transaction */
     if (event_us != 0)
-        metric_observe(servers_telemetry(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);
+        metric_observe(servers_metrics(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);
     s->took_over = s->took_over || (write_leaves_as_planned(s) && s->plan.held_back == 0);
     w->version = w->ours = write_leaves_as_planned(s) ? t->version : -1;
     w->number = s->write_number;
@@ -279,7 +274,7 @@ static void write_updated(struct servers_backend *s, const struct updated *u, ui
     admin_states_written(&s->states, u->wanted->name, u->wanted->maintenance);
     servers_measure_up(s);
     if (last && event_us != 0) {
-        metric_observe(servers_telemetry(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);
+        metric_observe(servers_metrics(s)->watch_event_to_commit, (double)event_us / 1e6, NULL);
         if (s->event_us == s->write_event_us)
             s->event_us = 0;
     }
@@ -332,7 +327,7 @@ void servers_updated(void *engine, const struct instance_backend *b, const struc
         /* While a reload is pending it may have missed the update, which is no sign of anything. */
         servers_note(s, (struct history_entry){.kind = HISTORY_APPLY_FAILED,
                                                .server = u->wanted->name,
-                                               .text = "runtime update not applied by HAProxy; reloading",
+                                               .text = INSTANCE_UPDATE_NOT_APPLIED "; reloading",
                                                .why = u->error.message,
                                                .cause = s->write_cause});
 }

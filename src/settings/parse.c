@@ -150,14 +150,6 @@ static void settings_check_source(const struct settings *s, struct settings_find
                                "CONFIG_SOURCE=secret");
 }
 
-/* Unset, refused, or no more than its default, by what is shown of it. */
-static bool settings_is_usual(const struct settings *s, const struct setting *row)
-{
-    cleanup(buf_fini) struct buf value = {0};
-    row->type->print(row, s, &value);
-    return !setting_is_given(s, row) || value.len == 0 || str_eq(buf_str(&value), row->fallback);
-}
-
 /* Settings that count only with others. */
 static void settings_check_idle(const struct settings *s, struct settings_findings *found)
 {
@@ -196,9 +188,12 @@ static void settings_check_idle(const struct settings *s, struct settings_findin
         {local || services || template, "HAPROXY_CONFIG_FILE", {SETTING(local.storage_dir)}},
     };
     for (size_t i = 0; i < array_len(groups); i++)
-        for (const struct setting *const *row = groups[i].rows; !groups[i].count && *row != NULL; row++)
-            if (!settings_is_usual(s, *row))
+        for (const struct setting *const *row = groups[i].rows; !groups[i].count && *row != NULL; row++) {
+            cleanup(buf_fini) struct buf value = {0};
+            (*row)->type->print(*row, s, &value);
+            if (setting_is_given(s, *row) && value.len > 0 && !str_eq(buf_str(&value), (*row)->fallback))
                 finding_warning(found, "%s has no effect without %s", (*row)->name, groups[i].with);
+        }
 }
 
 static void settings_check_canary(const struct settings *s, struct settings_findings *found)

@@ -1,14 +1,15 @@
 """make bench: prints figures; what a machine lacks is skipped by name. These variables change what it does:
 
-ONLY           parts to run, out of program, mapping, sync, double, rolling, templates, quarantine, services, etcd, scale (separated by commas)
+ONLY           parts to run, out of program, mapping, sync, double, rolling, scaling, templates, quarantine, services, etcd, scale (separated by commas)
 NODES, RUNS    sync: nodes written to a real kube-apiserver, and how often each figure is taken
 MANY           double: nodes that the Kubernetes double generates
 QUIET          sync: seconds of nothing
 OVER_NODES, OVER_BACKENDS, OVER_HAPROXIES
                scale: the sizes, such as "500 5000"; "4 64x300" is 4 backends of 100 servers and 64 of 300; "": none
 OF_BACKENDS    scale: backends of each of several HAProxies
+AMONG          scale: "": no figures of one event among 5,000 nodes
 LEAVE, OF      scale: so many servers of so many leave the rotation at once; OF=0: none
-OTHER          rolling: path of another controller that reads the same environment (INGRESS_NAMESPACE, INGRESS_SERVICE_NAME,
+OTHER          rolling, scaling: path of another controller that reads the same environment (INGRESS_NAMESPACE, INGRESS_SERVICE_NAME,
                HAPROXY_DATAPLANE_URL, HAPROXY_DATAPLANE_USERNAME, HAPROXY_DATAPLANE_PASSWORD, HAPROXY_BACKEND_NAME,
                HAPROXY_BACKEND_PORT, RESYNC_PERIOD, KUBECONFIG): its figures stand beside ours
 RATE           rolling: new connections a second
@@ -32,7 +33,7 @@ from collections.abc import Callable
 from tests.harness import realparts
 from tests.harness.daemon import program
 
-from . import changes, cluster, etcd, first_sync, mapping, quarantine, report, rolling, scale, services, templates
+from . import changes, cluster, etcd, first_sync, mapping, quarantine, report, rolling, scale, scaling, services, templates
 from .setup import Target
 
 NODES = int(os.environ.get("NODES", "5000"))
@@ -101,7 +102,8 @@ def map_endpoints(_: pathlib.Path) -> None:
 
 PARTS: dict[str, Callable[[pathlib.Path], None]] = {
     "program": binary_size, "mapping": map_endpoints, "sync": with_real_cluster, "double": with_doubles, "rolling": rolling.measure,
-    "templates": templates.measure, "quarantine": quarantine.measure, "services": services.measure, "etcd": etcd.measure, "scale": scale.measure}
+    "scaling": scaling.measure, "templates": templates.measure, "quarantine": quarantine.measure, "services": services.measure,
+    "etcd": etcd.measure, "scale": scale.measure}
 
 
 def chosen() -> list[str]:

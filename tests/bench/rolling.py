@@ -41,7 +41,7 @@ def haproxies() -> list[pathlib.Path]:
     return found
 
 
-def _settings() -> Settings:
+def bench_settings() -> Settings:
     return Settings(rate=float(os.environ.get("RATE", "200")), reload_delay=float(os.environ.get("RELOAD_DELAY", "5")),
                     resync=os.environ.get("RESYNC", "10s"))
 
@@ -82,7 +82,7 @@ def _page(runs: list[Run], kube: str, settings: Settings, path: pathlib.Path = R
 
 
 def measure(home: pathlib.Path) -> None:
-    settings = _settings()
+    settings = bench_settings()
     report.heading(f"rolling update of {len(NODES)} nodes under {settings.rate:g} new connections/s, "
                    f"reload_delay {settings.reload_delay:g} s")
     with kubernetes(home / "kube") as kube:

@@ -6,17 +6,19 @@ import os
 import pathlib
 import signal
 import statistics
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from tests.harness import objects
+from tests.harness import http, objects
+from tests.harness.events_stream import EventStream
 from tests.harness.haproxy import DoubleDataPlane
 from tests.harness.kube import KubeDouble
 from tests.harness.process import ROOT, wait_until
 
 from . import charts, cluster, first_sync, report
 from .growth import Curve, Plot, Point
-from .scale_stage import API, DOUBLES, LOCAL, ScaleStage, address, node_name
+from .scale_stage import API, DOUBLES, LOCAL, Object, ScaleStage, address, node_name
 from .setup import SERVICE, Target
 
 REPORT = ROOT / "build" / "bench" / "scale.html"
@@ -28,6 +30,9 @@ OFTEN_S apart instead, and no other, of which one is of all."""
 REPEATED_UP_TO, TIMES = 5_000, 3
 PROBED = 0.03
 """Share of a core that 50 questions a second may cost."""
+PAGE_S = 8.0
+AMONG_NODES, AMONG_PODS, AMONG_EVENTS = 5_000, 4, 20
+APART_S = 0.1
 MIB_TO_MB = 1.048576
 DELETION_TAINT = "ToBeDeletedByClusterAutoscaler"
 Figures = dict[str, float]
@@ -129,6 +134,28 @@ def _by_itself(stage: ScaleStage, figures: Figures) -> None:
     time.sleep(QUIET_S)
     figures["quiet"] = (stage.cpu() - before) / QUIET_S
     figures["anon"] = stage.anonymous_mib()
+    _with_a_page_open(stage, figures)
+
+
+def _drain(stream: EventStream) -> None:
+    try:
+        while True:
+            stream.next()
+    except (EOFError, OSError, ValueError, AttributeError):
+        return  # it was closed
+
+
+def _with_a_page_open(stage: ScaleStage, figures: Figures) -> None:
+    """As a browser reads it; while nothing happens, then while something does all the time."""
+    base = f"http://127.0.0.1:{stage.daemon.port}"
+    figures["status bytes"], figures["page bytes"] = (len(http.request(base, "GET", path).body) for path in ("/status", "/"))
+    with EventStream(stage.daemon.port) as stream:
+        reader = threading.Thread(target=_drain, args=(stream,), daemon=True)
+        reader.start()
+        time.sleep(PAGE_S / 4)
+        before, began = stage.cpu(), time.monotonic()
+        time.sleep(PAGE_S)
+        figures["page"] = (stage.cpu() - before) / (time.monotonic() - began)
 
 
 def _with_nothing_to_do(stage: ScaleStage, figures: Figures) -> None:
@@ -165,7 +192,8 @@ def _taken(what: str, stage: ScaleStage) -> Figures | None:
         return None
     slowest = max((key for key in found if key.startswith("healthz ")), key=lambda key: found[key]).removeprefix("healthz ")
     report.figure(what, f"in sync {found['sync']:.2f} s, /healthz at most {found['healthz']:.1f} ms ({slowest}), an event {found['event cpu'] * 1000:.1f} ms of CPU, "
-                  f"{found['sync anon']:.1f} MiB, later {found['anon']:.1f}, {found['idle'] * 100:.2f} % of a core when nothing happens")
+                  f"{found['sync anon']:.1f} MiB, later {found['anon']:.1f}, {found['idle'] * 100:.2f} % of a core when nothing happens, "
+                  f"{found['page'] * 100:.2f} % with a page open (/status {found['status bytes'] / 1e3:,.0f} kB, the page {found['page bytes'] / 1e3:.0f} kB)")
     return found
 
 
@@ -188,6 +216,8 @@ def _over_backends(home: pathlib.Path) -> list[Plot]:
                         ("CPU of an event in one backend", "ms", "event cpu", 1000),
                         ("CPU of one look", "ms", "look cpu", 1000),
                         ("CPU when nothing happens, a look each 30 s", "% of a core", "idle", 100),
+                        ("CPU with a status page open, when nothing happens", "% of a core", "page", 100),
+                        ("Bytes of /status", "kB", "status bytes", 0.001),
                         ("Anonymous memory after events and looks", "MB", "anon", MIB_TO_MB))]
     return [*over_servers, _plot("Requests of one look", "requests", "backends", [(name, by_size, "requests", 1) for name, by_size in asked.items()])]
 
@@ -208,7 +238,43 @@ def _over_haproxies(home: pathlib.Path) -> list[Plot]:
                 ("Longest answer of /healthz: start, event, look", "ms", "healthz", 1, ()),
                 ("Anonymous memory after events and looks", "MB", "anon", MIB_TO_MB, ((16, 40.0),)),
                 ("CPU when nothing happens, a look each 30 s", "% of a core", "idle", 100, ((16, 1.0),)),
+                ("CPU with a status page open, when nothing happens", "% of a core", "page", 100, ((1, 1.0),)),
                 ("CPU of an event in one backend", "ms", "event cpu", 1000, ()))]
+
+
+# --- one event among many
+
+
+def _event_cpu(stage: ScaleStage, objects_: Callable[[int], list[Object]], done: Callable[[int], None]) -> float:
+    before = stage.settled()
+    for i in range(AMONG_EVENTS):
+        stage.kube.put(*objects_(i))
+        done(i)
+    return (stage.settled() - before) / AMONG_EVENTS * 1000
+
+
+def _among(home: pathlib.Path) -> list[tuple[str, str, str]]:
+    """An event that changes no server is what most are; of one that does, HAProxy's file is the larger part."""
+    nodes, pods = AMONG_NODES, AMONG_PODS
+    if not _sizes("AMONG", "1"):
+        return []
+    report.heading(f"one event among {nodes:,} nodes and {nodes * pods:,} endpoints of a Service, in the daemon")
+    stage = ScaleStage(home / "among", 1, nodes, LOCAL, pods=pods)
+    rows: list[tuple[str, str, str]] = []
+    try:
+        with stage.ready(), stage.daemon:
+            stage.wait_first_sync()
+            for what, aim, changed, done in (
+                    ("a slice of 100 endpoints changes, no server does", "<= 1 ms", lambda i: [stage.slice_(0, {"turn": str(i)})], lambda i: time.sleep(APART_S)),
+                    ("a node changes, no server does", "<= 1 ms",
+                     lambda i: [objects.node(node_name(7), address(7), labels={"turn": str(i)})], lambda i: time.sleep(APART_S)),
+                    ("the endpoints of a node are not ready, or are again, to the file", "", lambda i: stage.slices(0, range(0 if i % 2 else pods))[:1],
+                     lambda i: stage.wait_told(set() if i % 2 else {node_name(0)}))):
+                rows.append((f"CPU: {what}", aim, f"{_event_cpu(stage, changed, done):.2f} ms"))
+                report.figure(rows[-1][0], rows[-1][2], aim)
+    except (AssertionError, RuntimeError, OSError) as e:
+        report.note(f"no figure of one event: {str(e)[:300]}")
+    return rows
 
 
 # --- servers that leave
@@ -258,7 +324,7 @@ def measure(home: pathlib.Path) -> None:
         before = time.monotonic()
         groups.append((name, of(home / at)))
         took.append(f"{name.lower()} {time.monotonic() - before:.0f} s")
-    rows = _leaving(home)
+    rows = [*_among(home), *_leaving(home)]
     print(f"  all of it took {time.monotonic() - began:.0f} s: {', '.join(took)}\n{_page(groups, rows)}")
 
 
@@ -279,7 +345,7 @@ def _page(groups: Sequence[tuple[str, Sequence[Plot]]], leaving: Sequence[tuple[
         if any(plot.curves for plot in plots):
             parts += [f"<h2>{name}</h2>", f"<p>{NOTES[name]}</p>", charts.panels(plots, grows=True)]
     if leaving:
-        parts += ["<h2>Servers that leave the rotation at once</h2>",
+        parts += ["<h2>One event, and servers that leave the rotation at once</h2>",
                   charts.table([], [(what, aim, [value]) for what, aim, value in leaving])]
     return charts.write(path, "How cost and time grow",
                         "both axes are logarithmic: a power of the size, whose exponent is given, is a straight line", parts)

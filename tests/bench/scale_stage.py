@@ -51,10 +51,10 @@ class ScaleStage:
     """way: LOCAL, API (the double where no real one is to be had), or DOUBLES, as many as are asked for."""
 
     def __init__(self, home: pathlib.Path, backends: int, servers: int, way: str = LOCAL, haproxies: int = 1,
-                 binary: pathlib.Path | None = None, **settings: str):
+                 binary: pathlib.Path | None = None, pods: int = 1, **settings: str):
         home.mkdir(parents=True)
         (home / "k").mkdir()
-        self.backends, self.servers, self.way = backends, servers, way
+        self.backends, self.servers, self.way, self.pods = backends, servers, way, pods
         self.kube = KubeDouble(home / "k")
         text = file_text(backends, servers)
         self.haproxies = [HAProxy(home / str(i), text, str(haproxy_program())) for i in range(haproxies)]
@@ -108,13 +108,19 @@ class ScaleStage:
     # --- Kubernetes
 
     def slices(self, b: int, out: range = range(0), conditions: dict[str, bool] = objects.NOT_READY) -> list[Object]:
-        """A pod on each node; those on the nodes of `out` are in these conditions."""
-        return [self._slice(b, first, out, conditions) for first in range(0, self.servers, PER_SLICE)]
+        """A pod, or as many as are asked for, on each node; those of `out` are in these conditions."""
+        return [self._slice(b, first, out, conditions) for first in range(0, self.servers * self.pods, PER_SLICE)]
 
     def _slice(self, b: int, first: int, out: range, conditions: dict[str, bool]) -> Object:
-        pods = [objects.endpoint(f"10.{64 + b}.{i >> 8}.{i & 255}", node_name(i), conditions if i in out else objects.READY)
-                for i in range(first, min(first + PER_SLICE, self.servers))]
+        pods = [objects.endpoint(f"10.{64 + b}.{i >> 8}.{i & 255}", node_name(i // self.pods), conditions if i in out else objects.READY)
+                for i in range(first, min(first + PER_SLICE, self.servers * self.pods))]
         return objects.slice_(f"s{b}-{first // PER_SLICE}", f"s{b}", pods, namespace=NAMESPACE)
+
+    def slice_(self, b: int, annotations: dict[str, str]) -> Object:
+        """The first slice of that backend, whose endpoints are as ever."""
+        made = self._slice(b, 0, range(0), objects.READY)
+        made["metadata"]["annotations"] = annotations
+        return made
 
     # --- what came of it
 

@@ -7,7 +7,7 @@ import dataclasses
 import http.client
 import pathlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.harness import http as requests
@@ -61,13 +61,15 @@ class Stage:
     """What one run needs, started in this order and stopped by `with`."""
 
     def __init__(self, home: pathlib.Path, haproxy: pathlib.Path, kube: Kubernetes, namespace: str, controller: Controller,
-                 settings: Settings):
+                 settings: Settings, more: Mapping[str, str] | None = None):
+        """more: further nodes, which have no pod at first."""
+        self.addresses = {**NODES, **(more or {})}
         self.home, self.kube, self.namespace, self.controller, self.settings = home, kube, namespace, controller, settings
-        self.port = node_port(NODES.values())
+        self.port = node_port(self.addresses.values())
         self.haproxy = HAProxy(home / "haproxy", TEMPLATE, str(haproxy))
         self.dataplane: DataPlane = (LocalFiles(self.haproxy, home / "dataplane", counts_checks=False) if controller.local else
                                      data_plane(self.haproxy, home / "dataplane", settings.reload_delay))
-        self.nodes = Nodes(NODES, self.port, home / "nodes")
+        self.nodes = Nodes(self.addresses, self.port, home / "nodes")
         self.endpoints = {name: (i, objects.READY) for i, name in enumerate(NODES, 1)}
         self.listen_port = free_port()
         self.log = home / "controller.log"
@@ -106,13 +108,13 @@ class Stage:
 
     def _fill_kubernetes(self) -> None:
         self.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
-        for name, address in NODES.items():
+        for name, address in self.addresses.items():
             self.kube.put(objects.node(name, address))
         self.kube.put(objects.service(SERVICE, namespace=self.namespace, node_ports={"https": (443, 0)}, policy="Local"))
         self.put_endpoints()
 
     def _pods(self) -> list[Any]:
-        return [objects.endpoint(f"10.244.{list(NODES).index(node) + 1}.{pod}", node, conditions)
+        return [objects.endpoint(f"10.244.{list(self.addresses).index(node) + 1}.{pod}", node, conditions)
                 for node, (pod, conditions) in self.endpoints.items()]
 
     def put_endpoints(self) -> str:

@@ -16,7 +16,7 @@ _PROCESS = re.compile(r'\{"(process_\w+)", "(\w+)", "')
 def known_metrics() -> dict[str, frozenset[str]]:
     """Name -> labels, with the names that a histogram's parts have."""
     found = {}
-    for kind, name, _, labels in _REGISTERED.findall((ROOT / "src" / "report" / "telemetry.c").read_text()):
+    for kind, name, _, labels in _REGISTERED.findall((ROOT / "src" / "report" / "metric_table.c").read_text()):
         own = frozenset(labels.split(",")) - {""}
         parts = ("_bucket", "_sum", "_count") if kind == "HISTOGRAM" else ("",)
         for part in parts:

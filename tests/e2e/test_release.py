@@ -46,7 +46,7 @@ def test_a_released_backend_has_its_live_servers_alone(parked: World) -> None:
     parked.expect_traffic("node-a")
     assert not list(parked.haproxy.config.parent.glob(".*.lock"))
     status, said = release(parked)
-    assert status == 0 and "nothing to release" in said
+    assert status == 0 and "nothing to release" in said, said
 
     daemon = parked.start_daemon(DRAIN_TIMEOUT="0s", PARK_NODES="false")
     parked.in_step()

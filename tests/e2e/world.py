@@ -72,17 +72,17 @@ backend shop
 
 
 def without_ours(text: str) -> str:
-    """The file without what the daemon (server lines) and the Data Plane API (its version) may change."""
+    """The file without what the daemon (server lines) and the Data Plane API (its comments, the name of a defaults section that has none) may change."""
     kept, backend = [], ""
     for line in text.splitlines():
         if re.match(r"\S", line):
             backend = line.split()[1] if line.startswith("backend ") else ""
-        if line.startswith(("# _version", "# _md5hash")):
+        if line.startswith(("# _version", "# _md5hash", "# Dataplaneapi managed File", "# changing file directly", "# haproxy-k8s-sync: ")):
             continue
         if backend == BACKEND and re.match(r"\s+server ", line) and " backup" not in line:
             continue
-        kept.append(line)
-    return "\n".join(kept)
+        kept.append(re.sub(r" (from )?unnamed_defaults_\d+$", "", line))
+    return "\n".join(kept).strip()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -409,6 +409,11 @@ class World:
     def written(self) -> Written:
         """So far; two of them are compared: world.written() - before."""
         return written(self.dataplane)
+
+    def removes_at_runtime(self) -> bool:
+        """By HAProxy's sockets, or a Data Plane API from 3.2 on."""
+        release = str(getattr(self.dataplane, "release", "") or getattr(self.dataplane, "play", ""))
+        return self.combination.is_local or tuple(map(int, release.split(".")[:2])) >= (3, 2)
 
     def structural(self, changes: int = 1, fast: int = 0) -> Written:
         """What so many changes that add or remove servers are, besides fast ones: a Data Plane API needs a transaction for each, though from

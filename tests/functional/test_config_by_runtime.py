@@ -125,6 +125,8 @@ def test_servers_come_and_go(site: Site) -> None:
     if site.play == "3.0":
         site.reloaded()
     assert site.agrees() and site.without_reload() and "n2" not in site.rig.haproxy.servers("be")
+    site.restarted()
+    assert site.without_reload(), "the next daemon finds that HAProxy has no such server"
 
 
 def test_more_servers_than_one_header_holds(site: Site) -> None:

@@ -123,7 +123,7 @@ def test_table_of_metrics_of_whole_configurations(site: Site) -> None:
 
 def test_table_of_the_metrics_of_templates_is_what_is_registered() -> None:
     """Name and labels; what they count is checked in test_template_source."""
-    found = {name: labels for name, labels in registered("report/telemetry.c").items() if name.startswith("template_")}
+    found = {name: labels for name, labels in registered("report/metric_table.c").items() if name.startswith("template_")}
     table = {name: labels for name, labels in documented().items() if name.startswith("template_")}
     assert found == table and len(found) == 9
 

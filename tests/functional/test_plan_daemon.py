@@ -1,5 +1,5 @@
-"""`plan` beside the running daemon: what that remembers is used where it leads and has the same backends and HAProxies, and where it is
-not used, `plan` says why."""
+"""`plan` beside the running daemon: that gives its own where it leads and has the same backends, HAProxies and settings, and where it does
+not, `plan` says why."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from tests.harness.daemon import Daemon
 from tests.harness.process import free_port
 
-from .rig import BACKEND, NAMESPACE, SERVICE, SEVERAL, Rig
+from .rig import NAMESPACE, SERVICE, SEVERAL, Rig, program
 from .test_leader import Replicas
 from .test_plan import Run, look
 from .test_runtime_updates import WRITE, endpoints, in_step
@@ -48,11 +49,6 @@ def status(rig: Rig) -> dict[str, Any]:
     return dict(json.loads(rig.daemon.get("/status")[1]))
 
 
-def memory(rig: Rig) -> dict[str, Any]:
-    """Of the backend in its HAProxy."""
-    return dict(status(rig)["haproxies"][0]["backends"][0]["memory"])
-
-
 # --- what it remembers
 
 def test_drain_in_progress(rig: Rig) -> None:
@@ -60,11 +56,9 @@ def test_drain_in_progress(rig: Rig) -> None:
     endpoints(rig, [1], [2])
     rig.wait_draining(2)
     rig.wait_in_sync()
-    row, = [r for r in status(rig)["backends"][0]["memory"]["nodes"] if r["state"] == "draining"]
-    assert row["server"] == "n2"
-    until = row["until"]
     server, = [s for s in used(rig, DRAIN_TIMEOUT="1h")["servers"] if s["name"] == "n2"]
-    assert (server["state"], server["until"]) == ("draining", until)
+    until = server["until"]
+    assert server["state"] == "draining" and until > status(rig)["generated_at"]
     run = beside(rig, DRAIN_TIMEOUT="1h")
     assert run.status == 0 and run.said(rf"= n2 \S+ weight 100 draining until {until[:19]}Z"), run.out
     assert run.said(r"^daemon at http://127.0.0.1:\d+: its memory is used")
@@ -79,7 +73,7 @@ def test_runtime_updates_that_failed(rig: Rig) -> None:
         rig.pods(*nodes)
         rig.wait_servers(*nodes)
         rig.wait_in_sync()
-    assert not memory(rig)["runtime_updates"]
+    assert status(rig)["haproxies"][0]["runtime_verification"] == "failed"
     rig.service(annotations=PAUSED)
     rig.pods(1, 2)
     assert rig.daemon
@@ -127,7 +121,7 @@ def test_it_has_other_backends_or_haproxies(tmp_path: pathlib.Path) -> None:
 
 def test_there_is_none(rig: Rig) -> None:
     port = free_port()
-    unused(beside(rig, port=port), f"GET http://127.0.0.1:{port}/status: .*refused")
+    unused(beside(rig, port=port), f"GET http://127.0.0.1:{port}/plan: .*refused")
     assert beside(rig, "-o", "json", port=port).json()["daemon"]["used"] is False
     unused(beside(rig, port=port, STATUS_PAGE="false"), "STATUS_PAGE=false")
     assert beside(rig, "--daemon=none", port=port).said("^backend be")
@@ -137,15 +131,35 @@ def test_there_is_none(rig: Rig) -> None:
     assert look(rig, "plan", f"--daemon=http://127.0.0.1:{rig.daemon.port}", "-o", "json", STATUS_PAGE="false").json()["daemon"]["used"]
 
 
-GOOD = {"schema_version": 1, "stopping": False, "leader": {"leading": True},
-        "backends": [{"backend": BACKEND, "service": {"namespace": NAMESPACE, "name": SERVICE, "port": None}, "memory": {"complete": True, "nodes": []}}],
-        "haproxies": []}
+def test_it_answers_its_own_machine_alone(rig: Rig) -> None:
+    """By another address than 127.0.0.1, it cannot know that."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+        way.connect(("198.51.100.1", 9))
+        here = way.getsockname()[0]
+    rig.daemon = Daemon(rig.home / "daemon", rig.settings(), program())
+    rig.daemon.env["LISTEN_ADDRESS"] = f"0.0.0.0:{rig.daemon.port}"
+    rig.daemon.start()
+    rig.wait_in_sync()
+    if not here.startswith("127."):
+        assert look(rig, "plan", f"--daemon=http://{here}:{rig.daemon.port}").said("not used: it answers /plan with HTTP 403")
+    assert look(rig, "plan", f"--daemon=http://127.0.0.1:{rig.daemon.port}", "-o", "json").json()["daemon"]["used"]
+
+
+def test_it_has_other_settings(rig: Rig) -> None:
+    rig.start()
+    rig.wait_in_sync()
+    unused(beside(rig, PARK_TTL="7h"), r"it has other settings \(PARK_TTL\)")
+    assert used(rig, LOG_FORMAT="json")["verdict"] == "in_sync", "that decides nothing"
+
+
+GOOD = {"why": None, "settings": "backends=", "status": 0, "out": "in sync", "problems": ""}
 ANSWERS: dict[str, tuple[int, bytes, str]] = {
-    "html": (200, b"<html>it works</html>", "its status is not JSON"),
-    "other version": (200, json.dumps({**GOOD, "schema_version": 2}).encode(), "its status is that of another version"),
-    "no HAProxy": (200, json.dumps(GOOD).encode(), "it has other HAProxies"),
-    "elsewhere": (302, b"", "it answers /status with HTTP 302"),
-    "huge": (200, b"[" + b"1," * 5_000_000 + b"1]", "GET .*/status: .*8388608"),
+    "html": (200, b"<html>it works</html>", "its plan is not JSON"),
+    "something else": (200, b"{}", "settings is missing or empty"),
+    "its own reason": (200, b'{"why": "it is asleep"}', "it is asleep"),
+    "other settings": (200, json.dumps(GOOD).encode(), "it has other backends"),
+    "elsewhere": (302, b"", "it answers /plan with HTTP 302"),
+    "huge": (200, b"[" + b"1," * 5_000_000 + b"1]", "GET .*/plan: .*8388608"),
 }
 
 
@@ -205,6 +219,6 @@ def test_something_silent_is_at_the_port(rig: Rig) -> None:
 
         thread = threading.Thread(target=accept)
         thread.start()
-        unused(beside(rig, port=silent.getsockname()[1]), "GET .*/status: .*(timed out|timeout)")
+        unused(beside(rig, port=silent.getsockname()[1]), "GET .*/plan: .*(timed out|timeout)")
         thread.join()
         kept[0].close()

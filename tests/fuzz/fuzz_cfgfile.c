@@ -1,6 +1,7 @@
 /* The reader of a whole haproxy.cfg, and its comparison with itself and with another: two files, a line "====" between them. */
 #include "base/mem.h"
 #include "haproxy/cfg/binds.h"
+#include "haproxy/cfg/damage.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/cfg/mask.h"

@@ -1,6 +1,6 @@
 /* A user's haproxy.cfg: it comes out as it went in, and what is sent in its place says the same on the same lines. */
 #include "base/mem.h"
-#include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/damage.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/cfg/source.h"
 #include "fuzz.h"

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec.h"
-#include "haproxy/cfg/servers.h"
+#include "haproxy/cfg/unsupported_lines.h"
 #include "fuzz.h"
 
 static size_t count_lines(const char *text, size_t len)

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/cfg/damage.h"
 #include "haproxy/cfg/difference.h"
 #include "haproxy/cfg/source.h"
 

@@ -28,9 +28,9 @@ room("beside a write: servers", ("test_server_actions",), (
 ))
 room("beside a write: the write", ("test_replacement",), (
     Mutant("nothing is read back", REPLACEMENT, "    r->at = 0;\n    r->state = REPLACEMENT_VERIFY;\n    return read_back_start(&r->back, all);\n", "    r->at = 0;\n    return replacement_delete_next(r);\n"),
-    Mutant("whatever runs is what was sent", REPLACEMENT, "    if (r->back.why.kind == ERROR_NONE)\n        return replacement_delete_next(r);", "    if (true)\n        return replacement_delete_next(r);"),
-    Mutant("after an action that failed nothing is read", REPLACEMENT, "    if (replacement_is_written(r, a))\n        return replacement_look(r, a);\n", ""),
-    Mutant("any 500 comes after the write", REPLACEMENT, "a->version == r->version + 1;", "true;"),
+    Mutant("whatever runs is what was sent", REPLACEMENT, "        if (r->back.why.kind == ERROR_NONE)\n            return replacement_delete_next(r);", "        if (true)\n            return replacement_delete_next(r);"),
+    Mutant("after an action that failed nothing is read", REPLACEMENT, "        r->state = REPLACEMENT_LOOK;\n", "        return replacement_failed(r, a);\n"),
+    Mutant("any 500 comes after the write", REPLACEMENT, "a->version == r->version + 1) {", "true) {"),
     Mutant("a 500 without actions comes after the write", REPLACEMENT, "r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL", "r->state == REPLACEMENT_WRITE && a->error == NULL"),
     Mutant("another writer's file is ours", REPLACEMENT, "if (transaction_is_success(a) && a->version == r->version)", "if (transaction_is_success(a))"),
     Mutant("what goes back runs though HAProxy was sent otherwise", REPLACEMENT, "(r->reload_id != NULL || r->tries ||", "(r->reload_id != NULL ||"),
@@ -59,6 +59,8 @@ room("beside a write: the start", ("test_instance_replace",), (
     Mutant("what was sent runs", READER, "if (action.type == TRANSACTION_FINISHED && o->back.why.kind == ERROR_NONE) {", "if (true) {"),
     Mutant("what was sent is loaded for nothing", READER, "        o->to->unloaded = false;\n", ""),
     Mutant("weights that nobody sees are as sent", READER, "o->back.strict = true; /*", "o->back.strict = false; /*"),
+    Mutant("who is removed still has to run", READER, "            c->kind = CHANGE_REMOVE_SERVER;", "            (void)c;"),
+    Mutant("who is removed may stay", BACK, "if (c->kind == CHANGE_REMOVE_SERVER && is != NULL)", "if (false)"),
     Mutant("what was not sent is read back", READER, "    if (o->told.count > 0) {", "    if (false) {"),
     Mutant("what is to be loaded after a write was loaded before", "haproxy/instance.c", "!all.update && !all.replacement && !all.storage;", "!all.update;"),
 ))

@@ -143,7 +143,7 @@ room("cfg, shown", ("test_cfg_mask", "test_cfg_line_difference", "test_replaceme
     Mutant("a part of a secret is enough", MASK, "return (x < y) - (x > y);", "return (x > y) - (x < y);"),
     Mutant("quotes hide a secret", MASK, "            if (!w->plain && shown[i] == 0)\n                mask_quote", "            if (false)\n                mask_quote"),
     Mutant("messages quote secrets", "haproxy/dataplane/replacement.c", "    replacement_mask(r, r->request.text);\n", ""),
-    Mutant("a second word is shown", "haproxy/cfg/difference.c", "    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &words);\n", '    buf_addn(&words, e->line->text + strspn(e->line->text, " "), e->line->len - strspn(e->line->text, " "));\n'),
+    Mutant("a second word is shown", "haproxy/cfg/damage.c", "    cfg_mask_line(e->line->text, e->line->len, NAME_SHOWN, &words);\n", '    buf_addn(&words, e->line->text + strspn(e->line->text, " "), e->line->len - strspn(e->line->text, " "));\n'),
     Mutant("lines of one side alone", "haproxy/cfg/entries.c", "        if (n > 0)\n            ret.new", "        if (false)\n            ret.new"),
     Mutant("a line is there once", "haproxy/cfg/entries.c", "        k += n >= 0;\n", "        k += n > 0 || (n == 0 && (i == was.count || !str_eq(a[i]->text, b[k]->text)));\n"),
     Mutant("any line is shown", LINES, "cfg_mask_line(e->line->text, e->line->len, CFG_LINE", "cfg_mask_line(e->in->line->text, e->in->line->len, CFG_LINE"),

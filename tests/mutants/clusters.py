@@ -31,7 +31,7 @@ room("clusters", ("test_clusters", "test_ownership", "test_engine_clusters"), (
     Mutant("a server that drains is one to rely on", "servers/change/ownership.c", "is != NULL && is->admin == RUNTIME_READY &&", "is != NULL &&"),
     Mutant("a server of no weight is one to rely on", "servers/change/ownership.c", "(is->weight >= 0 ? is->weight : s->weight) != 0 && diff_server_is_others(s, rules))", "diff_server_is_others(s, rules))"),
     Mutant("one of no cluster is one to rely on", "servers/change/ownership.c", "!= 0 && diff_server_is_others(s, rules))", "!= 0)"),
-    Mutant("it goes by whatever was read before", "servers/decide.c", "if (decide_await_reading(s))", "if (false)"),
+    Mutant("it goes by whatever was read before", "servers/decide.c", "if (s->plan.diff.leaves_none && v.read_began_ms < s->leaves_none_since_ms)", "if (false)"),
     Mutant("one that runs without a line is one to rely on", ROUTE, "bool shared = c->in->rules->cluster != NULL;", "bool shared = false;"),
     Mutant("another cluster's server stands in for one that is to come", ROUTE,
            "(c->in->rules->cluster != NULL && diff_server_is_foreign(line, c->in->rules, c->in->desired)) ||", "false ||"),

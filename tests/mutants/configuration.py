@@ -28,7 +28,7 @@ LOCKOUT = "configuration/lockout.c"
 TEXT = "haproxy/validation_text.c"
 READ = "haproxy/instance_read.c"
 RELOAD = "haproxy/instance_reload.c"
-PACE = "haproxy/pace.c"
+BACKOFFS = "haproxy/backoffs.c"
 
 room("configuration, its settings", ("test_config_source", "test_settings"), (
     Mutant("a file's path that is none is none, too", "settings/parse.c", " &&\n        !setting_is_given(s, SETTING(config_file)))", ")"),
@@ -119,7 +119,7 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("drift is never ignored", RUNS, "if (o->drift == CONFIGURATION_DRIFT_IGNORE)", "if (false)"),
     Mutant("drift is always repaired", RUNS, "bool repair = target_may_repair(t);", "bool repair = true;"),
     Mutant("drift of an earlier run is not seen", RUNS, "!t->has.unloaded &&\n           store_ran(", "false &&\n           store_ran("),
-    Mutant("what is as it was again stays drifted", RUNS, "if (target_is_unwritten(t) || s->progress == PROGRESS_DRIFTED) {", "if (target_is_unwritten(t)) {"),
+    Mutant("what is as it was again stays drifted", RUNS, "if (drifted || target_is_unwritten(t)) {", "if (target_is_unwritten(t)) {"),
     Mutant("what ran is no version", RUNS, "    store_applied(t->of->options.store, d, target_name(t));\n", ""),
     Mutant("nothing waits for CONFIG_MIN_INTERVAL", TURNS, "return !c->begun && now_ms < c->not_before_ms;", "return false;"),
     Mutant("what was begun waits, too", TURNS, "return !c->begun && now_ms < c->not_before_ms;", "return now_ms < c->not_before_ms;"),
@@ -204,7 +204,7 @@ room("configuration, whose server lines they are", ("test_keep", "test_configura
     Mutant("numbers are those of what was sent", "haproxy/validation_text.c", "if (line > 0 && !others && !rewritten && edits != NULL)", "if (false)"),
 ))
 room("configuration, who would be locked out", ("test_lockout",), (
-    Mutant("the login may go", LOCKOUT, "    if (login->user != NULL)\n        lockout_check_users", "    if (login->user == NULL)\n        lockout_check_users"),
+    Mutant("the login may go", LOCKOUT, "    if (login->user != NULL) {", "    if (false) {"),
     Mutant("the login's password may change", LOCKOUT, "!str_eq(w->text, password)", "false"),
     Mutant("a variable is a password", LOCKOUT, "(w->plain || memchr(w->raw, '$', w->raw_len) == NULL)", "true"),
     Mutant("another user's password counts", LOCKOUT, "refused = !other && there", "refused = there"),
@@ -212,7 +212,7 @@ room("configuration, who would be locked out", ("test_lockout",), (
     Mutant("any user will do", LOCKOUT, "\"user\") && str_eq(cfg_word(l, 1), what)", "\"user\") && what != NULL"),
     Mutant("a port is the way to HAProxy", LOCKOUT, "return path[0] == '/' ? path : NULL;", "return path;"),
     Mutant("another socket will do", LOCKOUT, "(what == NULL || str_eq(path, what))", "(what == NULL || path != NULL)"),
-    Mutant("a socket without rights will do", LOCKOUT, "(!admin || lockout_is_admin(words))", "true"),
+    Mutant("a socket without rights will do", LOCKOUT, "(!there || (admin && !lockout_is_admin(&words)))", "!there"),
     Mutant("any program runs the API", LOCKOUT, "has = has || strstr(cfg_word(l, i), what) != NULL;", "has = true;"),
     Mutant("master-worker may go", LOCKOUT, "    lockout_check_line(is, wanted, LOCKOUT_KEYWORD, \"master-worker\", \"master-worker in global\", &words, &missing);\n", ""),
 ))
@@ -223,8 +223,8 @@ room("configuration, the file that is followed", ("test_file_source",), (
     Mutant("lost events are no matter", PATHS, "bool matters = (e->mask & IN_Q_OVERFLOW) != 0, any", "bool matters = false, any"),
     Mutant("a folder that is gone has no files", FOLLOWED, "    if (d == NULL) /* as of a volume", "    if (false) /* as of a volume"),
     Mutant("links are not followed", PATHS, "links < LINKS_MAX ? readlink(here, target, sizeof(target) - 1) : -1", "-1"),
-    Mutant("what is written to in its folder is no matter", PATHS, "last ? mask | IN_CLOSE_WRITE : mask", "mask"),
-    Mutant("folders on the way are not followed", PATHS, "        path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, *behind == '\\0');\n", "        if (*behind == '\\0')\n            path_watch_folder(w, done.len > 0 ? buf_str(&done) : \"/\", name, true);\n"),
+    Mutant("what is written to in its folder is no matter", PATHS, "*behind == '\\0' ? mask | IN_CLOSE_WRITE : mask", "mask"),
+    Mutant("folders on the way are not followed", PATHS, "int wd = w->watch_count == WATCHES_MAX ? -1", "int wd = *behind != '\\0' ? -1"),
     Mutant("the same bytes are said again", FOLLOWED, "    if (str_eq(hash, s->hash))\n        return;\n", ""),
     Mutant("no name matters", PATHS, "matters = matters || e->len == 0 || str_eq(x->name, e->name);", "matters = matters || e->len == 0;"),
     Mutant("anything is a file", FOLLOWED, "fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)", "fstat(fd, &st) != 0"),
@@ -319,7 +319,7 @@ room("configuration, what is reported of it", ("test_annotate", "test_config_rep
     Mutant("who leads no longer writes", REPORT, "    r->active = false;\n", ""),
     Mutant("a rejection waits", REPORT, "e->kind == CONFIGURATION_REJECTED || applied ? 0", "applied ? 0"),
     Mutant("what cannot be used has a hash", REPORT, "judged && r->hash != NULL ?", "trouble != NULL && r->hash != NULL ?"),
-    Mutant("a rejection is never taken back", REPORT, "ret[FAILED] = applied ? mem_strdup(\"\") : ", "ret[FAILED] = "),
+    Mutant("a rejection is never taken back", REPORT, "notes[FAILED] = applied ? mem_strdup(\"\") : ", "notes[FAILED] = "),
     Mutant("what went goes for ever", REPORT, "str_eq(value, has != NULL ? has : \"\")", "str_eq(value, has)"),
     Mutant("a failure has no class", REPORT, "        t->class = retry_class_name(retry_class_of(e->error));\n", "        t->class = \"Failed\";\n"),
     Mutant("what fails in the file fails before it", REPORT, "r->reported[i].writing ? \"Apply\" : \"\"", "\"\""),
@@ -373,7 +373,7 @@ room("configuration, when it is tried again", ("test_retry", "test_target", "tes
     Mutant("a reading that fails has no class", ENGINE, "        class = retry_class_of(problem);\n", "        class = RETRY_NONE;\n"),
     Mutant("files are never checked", FILES_OF_TARGET, "    if (target_runs_document(t) && s->files == FILES_DONE", "    if (false && s->files == FILES_DONE"),
     Mutant("files are checked without end", FILES_OF_TARGET, "    t->sent.files_unchecked = false;\n", ""),
-    Mutant("files that drifted are as they were with the next reading", RUNS, "    if (s->progress == PROGRESS_DRIFTED && s->files_drifted)\n        return;\n", ""),
+    Mutant("files that drifted are as they were with the next reading", RUNS, " || (drifted && s->files_drifted))", ")"),
     Mutant("files that are as they were stay drifted", FILES_OF_TARGET, "    } else if (t->sent.files_drifted) {\n", "    } else if (false) {\n"),
     Mutant("files are repaired by any policy", FILES_OF_TARGET, "bool repair = target_may_repair(t);", "bool repair = true;"),
     Mutant("drift of files is never ignored", FILES_OF_TARGET, "    if (o->drift == CONFIGURATION_DRIFT_IGNORE)\n        return;\n", ""),
@@ -387,7 +387,7 @@ room("configuration, when it is tried again", ("test_retry", "test_target", "tes
     Mutant("how many more lines differ is not said", FILE, "log_if(i + 1 == CFG_LINE_DIFFERENCE_MAX && differs.count > i + 1,", "log_if(false,"),
 ))
 room("configuration, a write that failed", ("test_instance_replace",), (
-    Mutant("a problem is resolved by waiting", "haproxy/instance.c", "(!all.failed && in->pace", "(in->pace"),
+    Mutant("a problem is resolved by waiting", "haproxy/instance.c", "(!all.failed && in->backoffs", "(in->backoffs"),
 ))
 room("configuration, a write that was interrupted", ("test_instance_reload",), (
     Mutant("a process is as old as it said a while ago", READ, "in->read_began_ms >= when_ms +", "clock_mono_ms() >= when_ms +"),
@@ -404,16 +404,16 @@ room("configuration, reloads", ("test_instance",), (
     Mutant("what the API forgot was refused", RELOAD, "ENGINES_DO(in, reload_failed, lost);", "ENGINES_DO(in, reload_failed, false);"),
     Mutant("no reload is ever refused", RELOAD, "instance_reload_failed(in, &r->error, false, false);", "instance_reload_failed(in, &r->error, true, false);"),
 ))
-room("configuration, pauses", ("test_pace",), (
-    Mutant("conflicts keep new bytes waiting", PACE, "p->quiet_until_ms = p->failed_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;", "p->quiet_until_ms = now_ms + backoff_next_ms(&p->backoff);\n    return false;"),
-    Mutant("an API without room keeps new bytes waiting", PACE, "if (p->no_room && p->transaction_after_ms > room_ms)", "if (false)"),
-    Mutant("an API's Retry-After counts no more for room", PACE, "uint64_t room_ms = when_ms > p->asked_room_until_ms ? when_ms : p->asked_room_until_ms;", "uint64_t room_ms = when_ms;"),
-    Mutant("pauses do not grow", PACE, "    uint64_t wait_ms = backoff_next_ms(&p->backoff);\n    if (harmless", "    uint64_t wait_ms = 400;\n    if (harmless"),
-    Mutant("something else waits as long", PACE, "p->quiet_until_ms = p->failed_until_ms = until_ms;", "(void)until_ms;"),
-    Mutant("pauses go on where they were", PACE, "    backoff_reset(&p->backoff);\n    pace_write_sooner(p, when_ms);", "    pace_write_sooner(p, when_ms);"),
-    Mutant("the API is not left alone", PACE, "uint64_t until_ms = when_ms > p->asked_until_ms ? when_ms : p->asked_until_ms;", "uint64_t until_ms = when_ms;"),
-    Mutant("every pause ends", PACE, "if (p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "if (p->quiet_until_ms > until_ms)"),
-    Mutant("a pause is made longer", PACE, "p->quiet_until_ms == p->failed_until_ms && p->quiet_until_ms > until_ms)", "p->quiet_until_ms == p->failed_until_ms)"),
+room("configuration, pauses", ("test_backoffs",), (
+    Mutant("conflicts keep new bytes waiting", BACKOFFS, "b->quiet_until_ms = b->failed_until_ms = now_ms + backoff_next_ms(&b->request);\n    return false;", "b->quiet_until_ms = now_ms + backoff_next_ms(&b->request);\n    return false;"),
+    Mutant("an API without room keeps new bytes waiting", BACKOFFS, "if (b->no_room && b->transaction_after_ms > room_ms)", "if (false)"),
+    Mutant("an API's Retry-After counts no more for room", BACKOFFS, "uint64_t room_ms = when_ms > b->asked_room_until_ms ? when_ms : b->asked_room_until_ms;", "uint64_t room_ms = when_ms;"),
+    Mutant("pauses do not grow", BACKOFFS, "    uint64_t wait_ms = backoff_next_ms(&b->request);\n    if (harmless", "    uint64_t wait_ms = 400;\n    if (harmless"),
+    Mutant("something else waits as long", BACKOFFS, "b->quiet_until_ms = b->failed_until_ms = until_ms;", "(void)until_ms;"),
+    Mutant("pauses go on where they were", BACKOFFS, "    backoff_reset(&b->request);\n    backoffs_write_sooner(b, when_ms);", "    backoffs_write_sooner(b, when_ms);"),
+    Mutant("the API is not left alone", BACKOFFS, "uint64_t until_ms = when_ms > b->asked_until_ms ? when_ms : b->asked_until_ms;", "uint64_t until_ms = when_ms;"),
+    Mutant("every pause ends", BACKOFFS, "if (b->quiet_until_ms == b->failed_until_ms && b->quiet_until_ms > until_ms)", "if (b->quiet_until_ms > until_ms)"),
+    Mutant("a pause is made longer", BACKOFFS, "b->quiet_until_ms == b->failed_until_ms && b->quiet_until_ms > until_ms)", "b->quiet_until_ms == b->failed_until_ms)"),
 ))
 room("configuration, files where nothing may be written", ("test_target_files",), (
     Mutant("a dry run judges without the files", "configuration/target_files.c", "bool quiet = t->of->options.dry_run || t->of->paused;", "bool quiet = t->of->paused;"),
@@ -444,7 +444,7 @@ room("configuration, HAProxies that come and go", ("test_target_list", "test_con
     Mutant("a newcomer's rejection stops files of all", TURNS, "(t->sent.progress == PROGRESS_REJECTED && !t->watch.joins)", "t->sent.progress == PROGRESS_REJECTED"),
     Mutant("a newcomer holds all up", TURNS, "        if (t->watch.joins)\n            continue;\n", ""),
     Mutant("what a newcomer cannot load goes back everywhere", SUCCESSION, "    if (!allowed || t->sent.progress != PROGRESS_REJECTED || !others)", "    if (!rollback_is_allowed(t->of) || t->sent.progress != PROGRESS_REJECTED || !others)"),
-    Mutant("what a newcomer does badly with goes back everywhere", SUCCESSION, "bool allowed = !w->joins && rollback_is_allowed(t->of)", "bool allowed = rollback_is_allowed(t->of)"),
+    Mutant("what a newcomer does badly with goes back everywhere", SUCCESSION, "bool allowed = !w->joins && ", "bool allowed = "),
     Mutant("a newcomer never belongs to them", SUCCESSION, "        w->joins = w->joins && !canary_is_good(t);", "        (void)w;"),
     Mutant("a newcomer's number is always another one", ENGINE, "size_t number = 0;\n", "size_t number = c->count;\n"),
     Mutant("a newcomer waits for the next document", ENGINE, "    if (c->document != NULL)\n        target_set(c->targets[number], NULL);\n", ""),

@@ -3,7 +3,7 @@
 from .mutant import Mutant, room
 
 FILE = "haproxy/cfg/file.c"
-COMPARE = "haproxy/cfg/difference.c"
+COMPARE = "haproxy/cfg/damage.c"
 ENTRIES = "haproxy/cfg/entries.c"
 
 room("guard, the file", ("test_cfg_file",), (
@@ -67,7 +67,7 @@ room("guard, what is written", ("test_instance_guard", "test_plan", "test_inspec
     Mutant("drains wait for the file", "servers/change/plan.c", "(v != PLAN_REFUSE || in->file_problem != NULL)", "v != PLAN_REFUSE"),
     Mutant("a file that is refused is in step", "haproxy/instance.c", "    if (in->guard.problem != NULL) {", "    if (false) {"),
     Mutant("no commit is read", "haproxy/instance_write.c",
-           "return first && guard_passed(&in->guard, in->version)", "return false && guard_passed(&in->guard, in->version)"),
+           "review = review && guard_passed(", "review = false && guard_passed("),
     Mutant("every commit is read", "haproxy/instance_write.c", "in->backends[i].reviewed || in->backends[i].writing;", "false;"),
     Mutant("what is ours may not change", "haproxy/instance_write.c", "previews ? NULL : &ours", "NULL"),
     Mutant("the plan knows nothing of the file", "servers/change/plan.c", "if (rules->file_problem != NULL && ", "if (false && "),

@@ -7,7 +7,7 @@ SERVER = "servers/change/diff_server.c"
 ALIENS = "servers/change/diff.c"
 WRITE = "haproxy/dataplane/codec_write.c"
 
-room("default-server", ("test_cfg_servers", "test_codec"), (
+room("default-server", ("test_cfg_unsupported_lines", "test_codec"), (
     Mutant("states come from a file whatever a backend says", INHERIT, 'line != NULL && !str_eq(cfg_word(&words, 1), "none"))', "line != NULL)"),
     Mutant("states of another backend are its own", INHERIT, "(backend != NULL && !str_eq(s->name, backend))", "false"),
     Mutant("the defaults section does not count", INHERIT,

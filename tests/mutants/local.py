@@ -45,7 +45,7 @@ room("local, what runs", ("test_local_driver", "test_local_cli", "test_validatio
     Mutant("the beginning of a name is the name", TEXT, "(strlen(file) != len || memcmp", "(memcmp"),
 ))
 room("local, what a document is for", ("test_document", "test_store"), (
-    Mutant("a HAProxy that reads the file itself gets what an API gets", "configuration/document.c", "use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(file)", "cfg_source_is_as_sent(file)"),
+    Mutant("a HAProxy that reads the file itself gets what an API gets", "configuration/document.c", "use == DOCUMENT_FOR_FILE || cfg_source_is_as_sent(&file)", "cfg_source_is_as_sent(&file)"),
     Mutant("what an API cannot keep is refused for a file", "configuration/document.c", "use == DOCUMENT_FOR_FILE ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)", "false ? cfg_source_init_as_it_is(&file, buf_str(&text), len, err)"),
     Mutant("a carriage return is refused for a file", "haproxy/cfg/source.c", "if (!as_it_is && memchr(line.text, '\\r', line.len) != NULL)", "if (memchr(line.text, '\\r', line.len) != NULL)"),
     Mutant("any bytes are a file", "haproxy/cfg/source.c", "if (check_bytes(f, as_it_is, err) != 0 || ", "if ((!as_it_is && check_bytes(f, as_it_is, err) != 0) || "),
@@ -302,9 +302,9 @@ room("local, states that an operator set", ("test_local_cli",), (
     Mutant("who has no address has one", READ, ".unresolved = (s->admin & CLI_ADMIN_UNRESOLVED) != 0,", ".unresolved = false,"),
 ))
 room("local, plan", ("test_inspect_decide",), (
-    Mutant("who comes takes a reload, says plan", "cli/inspect_report.c", "bool adds = t->adds && ", "bool adds = false && "),
-    Mutant("every balance takes servers, says plan", "cli/inspect_report.c", "!b->actual.takes_no_weights;", "true;"),
-    Mutant("what is not loaded is no matter, says plan", "cli/inspect_report.c", "inspect_updates(b) && !is_dirty(t, b) && ", "inspect_updates(b) && "),
+    Mutant("who comes takes a reload, says plan", "daemon/inspect/inspect_report.c", "bool adds = t->adds && ", "bool adds = false && "),
+    Mutant("every balance takes servers, says plan", "daemon/inspect/inspect_report.c", "!b->actual.takes_no_weights;", "true;"),
+    Mutant("what is not loaded is no matter, says plan", "daemon/inspect/inspect_report.c", "b->in.at.open && !b->in.dirty && ", "b->in.at.open && "),
 ))
 room("local, the lock", ("test_local_lock",), (
     Mutant("what is about to come is not noted", CONFIG, "helper_note(h, h->lock, &coming) != 0) {", "false) {"),

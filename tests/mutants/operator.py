@@ -12,7 +12,7 @@ room("settings", ("test_unknown", "test_settings"), (
     Mutant("a name that adds words is another one", UNKNOWN, '"DRY_RUN",    "LEADER_ELECT"', '"LEADER_ELECT"'),
     Mutant("anything sends the PROXY protocol or not", "settings/values.c", 'return str_eq(s, "true") || str_eq(s, "false") ? 0 : -1;', "return 0;"),
 ))
-METRICS = "report/metrics.c"
+METRICS = "report/prometheus.c"
 
 room("settings, a password over http", ("test_dataplanes", "test_url"), (
     Mutant("any URL is this machine's", "settings/findings.c", "&& !url_is_local(url))", "&& false)"),
@@ -24,7 +24,7 @@ room("settings, a password over http", ("test_dataplanes", "test_url"), (
     Mutant("all of IPv6 is this machine", "settings/url.c", "inet_pton(AF_INET6, name, &address) == 1 && IN6_IS_ADDR_LOOPBACK(&address)", "inet_pton(AF_INET6, name, &address) == 1"),
     Mutant("one address is this machine", "settings/url.c", "ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET", "ntohl(v4.s_addr) == INADDR_LOOPBACK"),
 ))
-room("metrics", ("test_metrics",), (
+room("metrics", ("test_prometheus",), (
     Mutant("a peer makes series without an end", METRICS, "if (count >= PEER_VALUES_MAX)", "if (false)"),
     Mutant("what one peer does takes the series of another", METRICS, "count += strncmp(one->labels, buf_str(&others), others.len) == 0;", "count++;"),
     Mutant("series of the configuration are merged", METRICS, "if (s == NULL && x->from_peers)", "if (s == NULL && x->label_count > 0)"),
@@ -74,5 +74,5 @@ room("what is said", ("test_engine_runtime_update", "test_explain_print", "test_
     Mutant("explain is content with who is DOWN", EXPLAIN, "is->admin == RUNTIME_READY && runtime_fails_check(is))\n        return mem_strdup(\"nothing",
            "false)\n        return mem_strdup(\"nothing"),
     Mutant("explain is content with what it cannot read", EXPLAIN, "if (!line->maintenance && !b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
-    Mutant("plan is content with what it cannot read", "cli/plan_text.c", "if (!b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
+    Mutant("plan is content with what it cannot read", "daemon/inspect/plan_text.c", "if (!b->runtime.readable && b->runtime.why != NULL)", "if (false)"),
 ))

@@ -27,7 +27,7 @@ room("difference", ("test_diff", "test_diff_state", "test_diff_route", "test_dif
     Mutant("more is parked than there is room", DIFF, "else if (may_stay && (spare || m->room > 0))", "else if (may_stay)"),
     Mutant("spares take the room of others", DIFF, "m->room -= !spare;", "m->room -= m->room > 0;"),
     Mutant("a spare that is added needs no transaction", DIFF, "->structural = true;", "->structural = false;"),
-    Mutant("spares without end", DIFF, "i < m->desired->spare_count && m->parked < PARKING_MAX;", "i < m->desired->spare_count;"),
+    Mutant("spares without end", DIFF, "k < m->desired->spare_count && m->parked < PARKING_MAX;", "k < m->desired->spare_count;"),
     Mutant("a lazy removal carries itself", DIFF, "(d->changes[i].structural && !d->changes[i].lazy);", "d->changes[i].structural;"),
     Mutant("lazy removals do not go along with a change of the backend", DIFF,
            "bool carried = d->backend_change || d->create_backend;", "bool carried = d->create_backend;"),

@@ -4,7 +4,7 @@ from .mutant import Mutant, room
 
 READER = "haproxy/dataplane/reader.c"
 RUNNING = "haproxy/dataplane/reader.c"
-ORDER = "haproxy/cfg/servers.c"
+ORDER = "haproxy/cfg/unsupported_lines.c"
 CODEC = "haproxy/dataplane/codec.c"
 INSTANCE_READ = "haproxy/instance_read.c"
 INSTANCE = "haproxy/instance.c"
@@ -35,7 +35,7 @@ room("reader: configuration", ("test_reader", "test_cfg_server_order"), (
     Mutant("a reading that begins again does not count", READER, "must_begin_again(o, a->version)) {\n        o->restarts++;", "must_begin_again(o, a->version)) {"),
     Mutant("a newer backend is compared with the file", READER, "    f->backend.version = a->version;\n", "    f->backend.version = o->to->version;\n"),
     Mutant("a newer list is compared with the file", READER, "        o->listed_backends[i]->version = a->version;\n", "        o->listed_backends[i]->version = o->to->version;\n"),
-    Mutant("one that is not understood is asked for its servers", READER, "|| f->unreadable.kind != ERROR_NONE;\n}\n\nstatic void reader_advance", ";\n}\n\nstatic void reader_advance"),
+    Mutant("one that is not understood is asked for its servers", READER, " ||\n               o->to->found[o->at].unreadable.kind != ERROR_NONE) {", ") {"),
 ))
 room("reader: the list", ("test_cfg_server_order", "test_codec", "test_reader"), (
     Mutant("rules are base fields", CODEC, 'return str_has_suffix(key, "_rule_list");', "return false;"),
@@ -56,7 +56,7 @@ room("reader: what runs", ("test_reader",), (
     Mutant("one after the other", RUNNING, "o->to->count >= SEVERAL_FROM ? READER_LANES : 1;", "1;"),
     Mutant("several connections for a few", RUNNING, "o->to->count >= SEVERAL_FROM ? READER_LANES : 1;", "READER_LANES;"),
     Mutant("the first answer is the last", RUNNING, "    if (!busy)\n        end_of_running(o);", "    if (o->at == o->to->count)\n        end_of_running(o);"),
-    Mutant("an answer is about the next one", RUNNING, "take_runtime(o, &o->to->found[l->at], a);", "take_runtime(o, &o->to->found[o->at - 1], a);"),
+    Mutant("an answer is about the next one", RUNNING, "struct reading *f = &o->to->found[l->at];", "struct reading *f = &o->to->found[o->at - 1];"),
     Mutant("others are waited for", RUNNING, "static void give_runtime_up(struct reader *o, const struct error *err)\n{\n    reader_cancel_running(o);\n", "static void give_runtime_up(struct reader *o, const struct error *err)\n{\n"),
     Mutant("what is cancelled answers", RUNNING, "            dataplane_cancel(o->lanes[i].client);\n", "            (void)0;\n"),
     Mutant("what is cancelled is under way for ever", RUNNING, "        o->lanes[i].busy = false;\n    }", "    }"),

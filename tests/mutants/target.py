@@ -8,9 +8,9 @@ room("no room for a transaction", ("test_engine", "test_instance_endings", "test
     Mutant("without room an empty commit is tried again and again", "servers/decide.c",
            "servers_may_write(s) && v.may_begin ? NEED_RELOAD", "servers_may_write(s) ? NEED_RELOAD"),
     Mutant("a doubt that no reload can end stops all writes", "haproxy/verification.c", "(v->state == VERIFICATION_SUSPENDED && no_room);", "false;"),
-    Mutant("there is no room for ever", "haproxy/pace.c", "    p->no_room = false;\n", ""),
-    Mutant("without room reading waits, too", "haproxy/pace.c",
-           "    p->no_room = true;\n", "    p->no_room = true;\n    p->quiet_until_ms = now_ms + 5000;\n"),
+    Mutant("there is no room for ever", "haproxy/backoffs.c", "    b->no_room = false;\n", ""),
+    Mutant("without room reading waits, too", "haproxy/backoffs.c",
+           "    b->no_room = true;\n", "    b->no_room = true;\n    b->quiet_until_ms = now_ms + 5000;\n"),
 ))
 DECIDE = "servers/decide.c"
 WRITE = "servers/write.c"

@@ -41,7 +41,7 @@ room("templates, what is reported of a cache", ("test_cache",), (
     Mutant("the first list is not reported", CACHE, "    e->version = c->version + 1;\n    if (c->comes != NULL)\n        c->comes(c->arg, e->object);", "    e->version = c->version + 1;"),
 ))
 room("templates, remarks", ("test_remarks",), (
-    Mutant("one namespace has all remarks", "daemon/template/remarks.c", "size_t share = REMARKS_MAX / tally_count(&namespaces);", "size_t share = REMARKS_MAX;"),
+    Mutant("one namespace has all remarks", "daemon/template/remarks.c", "? REMARKS_MAX / tally_count(&namespaces) :", "? REMARKS_MAX :"),
     Mutant("all namespaces are one", "daemon/template/remarks.c", "tally_add(&counts, m.namespace, 1)", "tally_add(&counts, NULL, 1)"),
 ))
 room("templates, budgets", ("test_budget",), (

@@ -49,7 +49,6 @@ room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: a pass sees what went", STATES, "        e->pass = 0;\n", "        ;\n"),
     Mutant("desired: time stands still", STATES, "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    s->now_ms = now_ms;\n",
            "void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms)\n{\n    (void)now_ms;\n"),
-    Mutant("desired: a recall is not noticed", STATES, "    s->pass++; /* none saw this */\n", ""),
     Mutant("desired: a change has no version", CACHE, "        e->version = ++c->version;\n", "        e->version = c->version;\n"),
     Mutant("desired: a first list has no version", CACHE, "    e->version = c->version + 1;\n", "    ;\n"),
     Mutant("desired: a deletion has no version", CACHE, "        c->bytes -= e->bytes;\n        c->version++;\n", "        c->bytes -= e->bytes;\n"),

@@ -246,7 +246,7 @@ static bool is_wrong(struct api *a, size_t backend, struct buf *why)
     /* It reads when it is its turn. */
     bool waits = w->settings.clusters != 0 && w->now_us < a->local.locked_until_us + TURN_US;
     if (w->now_us < other + LOOK_US || waits || w->desired_states[backend].state != DESIRED_OK ||
-        gauge(a, w->telemetry.in_sync, backend) != 1)
+        gauge(a, w->metrics.in_sync, backend) != 1)
         return false;
     difference(a, backend, why);
     return why->len > 0;
@@ -273,11 +273,11 @@ static void check_gauges(struct api *a, size_t backend)
     size_t live = 0;
     for (size_t i = 0; i < d->server_count; i++)
         live += d->servers[i].state == SERVER_LIVE;
-    if (gauge(a, w->telemetry.servers_desired, backend) != (double)live ||
-        gauge(a, w->telemetry.servers_draining, backend) != (double)(d->server_count - live))
+    if (gauge(a, w->metrics.servers_desired, backend) != (double)live ||
+        gauge(a, w->metrics.servers_draining, backend) != (double)(d->server_count - live))
         violate(w, "gauges", "%s backend %s: %zu servers are desired and %zu drain, the metrics say %.0f and %.0f",
                 a->url, conf_backends[backend], live, d->server_count - live,
-                gauge(a, w->telemetry.servers_desired, backend), gauge(a, w->telemetry.servers_draining, backend));
+                gauge(a, w->metrics.servers_desired, backend), gauge(a, w->metrics.servers_draining, backend));
 }
 
 void check_step(struct world *w)
@@ -339,7 +339,7 @@ static void unfinished(struct world *w, struct buf *why)
             for (size_t i = 0; i < d->server_count && why->len == 0; i++)
                 if (d->servers[i].state == SERVER_DRAINING)
                     buf_printf(why, "%s drains still", d->servers[i].name);
-            if (why->len == 0 && d->state == DESIRED_OK && gauge(a, w->telemetry.in_sync, b) != 1)
+            if (why->len == 0 && d->state == DESIRED_OK && gauge(a, w->metrics.in_sync, b) != 1)
                 buf_add(why, "it is not reported to be in sync");
             if (why->len > 0)
                 buf_printf(why, " (%s backend %s)", a->url, conf_backends[b]);
@@ -357,9 +357,9 @@ static void check_counts(struct api *a, size_t backend)
         ours += server_is_ours(&s->servers[i]);
         parked += server_is_ours(&s->servers[i]) && (of == NULL || of->state == WANT_OUT);
     }
-    const double is[] = {
-        gauge(a, w->telemetry.servers_configured, backend), gauge(a, w->telemetry.servers_parked, backend),
-        gauge(a, w->telemetry.servers_removal_delayed, backend), gauge(a, w->telemetry.servers_overridden, backend)};
+    const double is[] = {gauge(a, w->metrics.servers_configured, backend), gauge(a, w->metrics.servers_parked, backend),
+                         gauge(a, w->metrics.servers_removal_delayed, backend),
+                         gauge(a, w->metrics.servers_overridden, backend)};
     const double want[] = {(double)(ours - parked), (double)parked, 0, 0};
     for (size_t i = 0; i < 4; i++)
         if (is[i] != want[i] && !(i == 3 && a->unseen))

@@ -177,8 +177,8 @@ bool local_commands_are_in_vain(const struct api *a)
 {
     const struct world *w = a->world;
     return w->targets != NULL && w->now_us < last_trouble_us(a) + VAIN_US &&
-           metric_value(w->telemetry.runtime_verification, a->url, verification_state_name(VERIFICATION_FAILED),
-                        NULL) == 1;
+           metric_value(w->metrics.runtime_verification, a->url, verification_state_name(VERIFICATION_FAILED), NULL) ==
+               1;
 }
 
 /* With a reason, or where there is no other way. */

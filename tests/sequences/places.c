@@ -231,7 +231,7 @@ void check_adopted(struct api *a)
                 "%s: servers that another controller has put where they are wanted bring %u writes and %u reloads",
                 a->url, a->written - written, a->reload_number - reloads);
     for (size_t b = 0; b < OURS; b++)
-        if (metric_value(w->telemetry.in_sync, conf_backends[b], a->url, NULL) != 1)
+        if (metric_value(w->metrics.in_sync, conf_backends[b], a->url, NULL) != 1)
             violate(w, "adoption",
                     "%s backend %s: another controller's servers are where they are wanted, and it is not in sync",
                     a->url, conf_backends[b]);

@@ -1,11 +1,8 @@
-/* What `plan` decides by the memory that /status shows, against what the daemon decides, of the same reading. */
-#include <string.h>
-#include <yyjson.h>
-
+/* What the daemon answers to `plan`, against what it decides, of the same reading. */
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/daemon_memory.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect.h"
+#include "daemon/inspect/inspect_report.h"
 #include "servers/servers_internal.h"
 #include "world.h"
 
@@ -46,63 +43,51 @@ static void compare(struct api *a, struct servers_backend *s, const struct inspe
 {
     cleanup(plan_fini) struct plan plan = {0};
     cleanup(route_fini) struct route route = {0};
-    cleanup(loss_limit_fini) struct loss_limit losses = {.over = s->loss_limit.over, .of = s->loss_limit.of};
+    cleanup(loss_limit_fini) struct loss_limit losses;
     struct backend_decision_input in = servers_decision_input(s);
-    const struct servers_options *o = &s->engine->options;
     bool only_shown = backend_decision_suspended(&in);
-    if (s->parking != NULL) /* as the next decision does */
-        parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg, in.now_ms);
-    for (size_t i = 0; i < s->loss_limit.count; i++) /* a reading is no report */
-        loss_limit_recall(&losses, s->loss_limit.losses[i].server, &s->loss_limit.losses[i]);
+    loss_limit_copy(&losses, &s->loss_limit); /* a reading is no report */
     in.loss_limit = &losses;
     backend_decision_plan(&in, &plan);
     backend_decision_route(&in, &plan, &route);
     /* What is shown while a conflict pauses writes is how a transaction would write it, which the daemon does not plan yet. */
     bool pauses = in.conflict && !only_shown;
     if (pauses && (plan.verdict == PLAN_WRITE) != (b->plan.verdict == PLAN_NOT_WRITTEN))
-        violate(a->world, "planned", "%s backend %s: writes pause, and by /status it is verdict %d", a->url, s->name,
+        violate(a->world, "planned", "%s backend %s: writes pause, and it answers verdict %d", a->url, s->name,
                 (int)b->plan.verdict);
     cleanup(mem_free_ptr) char *is = only_shown ? told(&b->plan, NULL) : told(&b->first, pauses ? NULL : &b->choice);
     cleanup(mem_free_ptr) char *should = told(&plan, only_shown || pauses ? NULL : &route);
     /* What follows the first updates is added to the commands. */
     if (!str_eq(is, should) && (b->choice.update_count == 0 || only_shown))
-        violate(a->world, "planned", "%s backend %s: by /status it is\n%s\nand the daemon does\n%s", a->url, s->name,
-                is, should);
+        violate(a->world, "planned", "%s backend %s: it answers\n%s\nand it does\n%s", a->url, s->name, is, should);
 }
 
-void check_planned(struct api *a, yyjson_mut_doc *doc, yyjson_mut_val *haproxies)
+void check_planned(struct api *a)
 {
-    struct servers *e = targets_at(a->world->targets, a->number)->servers;
-    struct daemon_memory memory = {.settings = NULL};
-    struct inspect_report r;
-    yyjson_mut_val *root = yyjson_mut_obj(doc);
-    yyjson_mut_doc_set_root(doc, root);
-    yyjson_mut_obj_add_val(doc, root, "haproxies", haproxies);
-    memory.doc = yyjson_mut_doc_imut_copy(doc, NULL);
-    inspect_report_init(&r, 1, OURS);
-    const struct inspect_rules rules = {.plan = &e->options.rules,
-                                        .park_ttl_ms = e->options.park_ttl_ms,
-                                        .node_exists = e->options.node_exists,
-                                        .node_arg = e->options.node_arg,
-                                        .now_ms = a->world->now_us / 1000,
-                                        .daemon = &memory};
-    r.targets[0].url = a->url;
+    struct targets *targets = a->world->targets;
+    struct servers *e = targets_at(targets, a->number)->servers;
+    const struct servers_options *o = &e->options;
+    cleanup(inspect_report_fini) struct inspect_report r;
+    struct mapping list[OURS] = {0};
+    const struct mappings mappings = {.list = list, .count = OURS};
+    const struct inspect_of of = {.mappings = &mappings, .targets = targets, .rules = &o->rules};
+    inspect_report_init(&r, targets_count(targets), OURS);
     for (size_t i = 0; i < OURS; i++) {
-        struct inspect_backend *b = &r.targets[0].backends[i];
-        r.mappings[i].backend = conf_backends[i];
-        b->seen = rests(&e->backends[i]);
-        b->desired = e->backends[i].desired;
-        b->actual = e->backends[i].at->actual;
-        b->runtime = e->backends[i].at->runtime;
+        struct servers_backend *s = &e->backends[i];
+        list[i].backend = conf_backends[i];
+        r.mappings[i].desired = desired_ref(s->by_node);
+        if (s->parking != NULL) /* as the next decision does */
+            parking_refresh(s->parking, &s->at->actual, s->desired, &o->rules.diff, o->node_exists, o->node_arg,
+                            a->world->now_us / 1000);
     }
-    inspect_decide(&r.targets[0], OURS, &rules);
-    for (size_t i = 0; i < OURS; i++) {
-        struct inspect_backend *b = &r.targets[0].backends[i];
-        if (b->seen)
-            compare(a, &e->backends[i], b);
-        backend_init(&b->actual); /* borrowed */
-        runtime_init(&b->runtime);
-    }
-    inspect_report_fini(&r);
-    daemon_memory_fini(&memory);
+    inspect_fill(&of, &r);
+    struct inspect_target *t = &r.targets[a->number];
+    r.node_exists = o->node_exists;
+    r.node_arg = o->node_arg;
+    for (size_t i = 0; i < OURS; i++)
+        t->backends[i].seen = t->backends[i].seen && rests(&e->backends[i]);
+    inspect_decide(&r, t);
+    for (size_t i = 0; i < OURS; i++)
+        if (t->backends[i].seen)
+            compare(a, &e->backends[i], &t->backends[i]);
 }

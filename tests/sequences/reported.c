@@ -132,9 +132,9 @@ static void check_up(struct api *a, size_t backend)
         const struct running_server *is = line != NULL ? running_find(&a->running, backend, line->name) : NULL;
         up += is != NULL && is->admin != MAINT && !is->down;
     }
-    if (w->settings.routes != 0 && gauge(a, w->telemetry.servers_up, backend) != (double)up)
+    if (w->settings.routes != 0 && gauge(a, w->metrics.servers_up, backend) != (double)up)
         violate(w, "gauges", "%s backend %s: %zu of the desired servers are up, and servers_up is %.0f", a->url,
-                conf_backends[backend], up, gauge(a, w->telemetry.servers_up, backend));
+                conf_backends[backend], up, gauge(a, w->metrics.servers_up, backend));
 }
 
 /* Held by the loss limit, they serve, unless nothing is to be written, or it takes a reload, and one failed. */
@@ -168,7 +168,7 @@ static void check_backend(struct api *a, size_t backend, yyjson_mut_val *said, c
 {
     struct world *w = a->world;
     const struct section *s = &a->memory.of[backend];
-    bool in_sync = gauge(a, w->telemetry.in_sync, backend) == 1, ready = says_ready(a, backend, readiness);
+    bool in_sync = gauge(a, w->metrics.in_sync, backend) == 1, ready = says_ready(a, backend, readiness);
     const char *state = text_of(said, "state");
     yyjson_mut_val *servers = yyjson_mut_obj_get(yyjson_mut_obj_get(said, "servers"), "list");
     /* What is in sync may be so while something is wrong with the HAProxy as a whole. */
@@ -199,13 +199,13 @@ static void check_status(struct api *a)
     buf_init(&readiness, 0);
     targets_ready(a->world->targets, &checks);
     checks_print(&checks, &readiness);
-    struct status_haproxies h = {.checks = &checks, .left = 1000, .memory_left = 1000};
+    struct status_haproxies h = {.checks = &checks, .left = 1000};
     status_haproxy_add(targets_at(a->world->targets, a->number), &h, doc, list, &worst);
     yyjson_mut_val *backends = yyjson_mut_obj_get(yyjson_mut_arr_get_first(list), "backends");
     for (size_t b = 0; b < OURS; b++)
         check_backend(a, b, named(backends, "backend", conf_backends[b]), buf_str(&readiness));
     check_refused(a, buf_str(&readiness));
-    check_planned(a, doc, list);
+    check_planned(a);
     yyjson_mut_doc_free(doc);
 }
 
@@ -255,7 +255,7 @@ void check_reported(struct api *a)
     a->stuck_look_us = w->now_us;
     for (size_t b = 0; b < OURS; b++) {
         check_stuck(a, b);
-        held = held || gauge(a, w->telemetry.servers_removal_delayed, b) > 0;
+        held = held || gauge(a, w->metrics.servers_removal_delayed, b) > 0;
     }
     if (!held && w->now_us < a->status_us + STATUS_US)
         return;

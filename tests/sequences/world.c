@@ -253,7 +253,7 @@ void daemon_start(struct world *w)
     w->start_us = 0;
     if (w->targets != NULL)
         return;
-    telemetry_init(&w->telemetry, "0");
+    metric_table_init(&w->metrics, "0");
     w->history = history_new();
     for (size_t i = 0; i < w->settings.targets; i++)
         drivers[i] = driver_of(w, &w->apis[i]);
@@ -274,7 +274,7 @@ void daemon_start(struct world *w)
                     .park_ttl_ms = (uint64_t)w->settings.park_s * 1000,
                     .node_exists = cluster_has_node,
                     .node_arg = &w->cluster},
-        .instance = {.resync_period_ms = RESYNC_MS, .telemetry = &w->telemetry, .history = w->history, .log = &w->log},
+        .instance = {.resync_period_ms = RESYNC_MS, .metrics = &w->metrics, .history = w->history, .log = &w->log},
     };
     struct error err;
     for (size_t i = 0; i < w->settings.targets; i++) {
@@ -319,7 +319,7 @@ void daemon_kill(struct world *w)
     w->targets = NULL;
     for (size_t i = 0; i < OURS; i++)
         mapping_state_fini(&w->states[i]);
-    telemetry_fini(&w->telemetry);
+    metric_table_fini(&w->metrics);
     history_free(w->history);
 }
 

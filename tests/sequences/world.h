@@ -16,7 +16,7 @@
 #include "report/history.h"
 #include "daemon/mappings.h"
 #include "daemon/targets.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 
 #define TARGETS_MAX 3
 #define TIMERS_MAX 64
@@ -45,7 +45,7 @@ struct world {
 
     /* the daemon */
     struct targets *targets; /* NULL: it does not run */
-    struct telemetry telemetry;
+    struct metric_table metrics;
     struct history *history;
     struct log log;
     struct mapping mappings[OURS];
@@ -128,5 +128,4 @@ void check_rest(struct world *w); /* lets time pass without faults: it must conv
 /* reported.c */
 void check_reported(struct api *a);
 
-/* planned.c; haproxies: the list of /status, which is put into doc */
-void check_planned(struct api *a, yyjson_mut_doc *doc, yyjson_mut_val *haproxies);
+void check_planned(struct api *a); /* planned.c */

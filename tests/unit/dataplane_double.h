@@ -23,7 +23,7 @@
 #include "haproxy/dataplane/driver_internal.h"
 #include "haproxy/instance_internal.h"
 #include "report/history.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "server_sets.h"
 
 #define BACKENDS_MAX 2
@@ -129,7 +129,7 @@ static struct world {
 
     struct buf trace;
     int log_fd;
-    struct telemetry telemetry;
+    struct metric_table metrics;
     struct history *history;
     struct target target;
     unsigned stopped;

@@ -267,7 +267,7 @@ static inline void stop(void)
 static inline bool in_sync(void)
 {
     for (size_t i = 0; i < w.backends; i++)
-        if (metric_value(w.telemetry.in_sync, backend_names[i], API_URL, NULL) != 1)
+        if (metric_value(w.metrics.in_sync, backend_names[i], API_URL, NULL) != 1)
             return false;
     return true;
 }
@@ -368,14 +368,14 @@ static inline void world_make_as(size_t backends, struct plan_rules rules, uint6
     buf_init(&w.trace, 0);
     w.log_fd = memfd_create("log", 0);
     w.daemon_log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
-    telemetry_init(&w.telemetry, "0");
+    metric_table_init(&w.metrics, "0");
     w.history = history_new();
     w.pid = 100;
     w.options.servers = (struct servers_options){
         .backends = backend_names, .backend_count = backends, .rules = rules, .park_ttl_ms = park_ttl_ms};
     w.routes = routes;
     w.options.instance = (struct instance_options){
-        .resync_period_ms = RESYNC_MS, .telemetry = &w.telemetry, .history = w.history, .log = &w.daemon_log};
+        .resync_period_ms = RESYNC_MS, .metrics = &w.metrics, .history = w.history, .log = &w.daemon_log};
     target_make();
 }
 
@@ -406,7 +406,7 @@ static inline void world_make(void)
 static inline void world_end(void)
 {
     target_end();
-    telemetry_fini(&w.telemetry);
+    metric_table_fini(&w.metrics);
     history_free(w.history);
     buf_fini(&w.trace);
     close(w.log_fd);

@@ -8,7 +8,7 @@
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/inspect.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 #include "daemon/clients.h"
 #include "kube/client.h"
 #include "net/http.h"
@@ -106,7 +106,8 @@ static void report_haproxies(const struct answers *a, const struct inspect_repor
     for (size_t i = 0; i < d->settings->dataplane_count; i++) {
         const struct settings_dataplane *of = &d->settings->dataplanes[i];
         struct doctor_section *s = doctor_section(d->report, "haproxy", of->url, NULL);
-        const struct inspect_target *t = doctor_dataplane_usable(a->dataplanes[i]) ? &seen->targets[target++] : NULL;
+        const struct inspect_target *t = doctor_dataplane_usable(a->dataplanes[i]) ? &seen->targets[target] : NULL;
+        target += t != NULL;
         doctor_dataplane_report(a->dataplanes[i], d, of, seen, t, s);
         doctor_backends_report(d, of, seen, t, s);
     }
@@ -160,18 +161,6 @@ static void refresh(struct answers *a)
 
 /* ---- all of it ---- */
 
-static void report_clocks(const struct answers *a)
-{
-    const struct doctor *d = a->doctor;
-    struct doctor_section *s = doctor_section(d->report, "clock", NULL, NULL);
-    doctor_clock_report_kernel(doctor_clock_synchronised(), s);
-    if (settings_need_kubernetes(d->settings))
-        doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "the API server", &a->kubernetes.skew, s);
-    for (size_t i = 0; i < d->settings->dataplane_count; i++)
-        doctor_clock_report_skew("clock.haproxy", "HAProxy", d->settings->dataplanes[i].url,
-                                 doctor_dataplane_skew(a->dataplanes[i]), s);
-}
-
 void doctor_run(struct event_base *base, struct settings *settings, const struct doctor_options *options,
                 struct doctor_report *ret)
 {
@@ -204,7 +193,13 @@ void doctor_run(struct event_base *base, struct settings *settings, const struct
         doctor_etcd_report(&d);
     refresh(&a);
     doctor_daemon_report(&d);
-    report_clocks(&a);
+    struct doctor_section *clock = doctor_section(ret, "clock", NULL, NULL);
+    doctor_clock_report_kernel(doctor_clock_synchronised(), clock);
+    if (settings_need_kubernetes(settings))
+        doctor_clock_report_skew("clock.kubernetes", "Kubernetes", "the API server", &a.kubernetes.skew, clock);
+    for (size_t i = 0; i < settings->dataplane_count; i++)
+        doctor_clock_report_skew("clock.haproxy", "HAProxy", settings->dataplanes[i].url,
+                                 doctor_dataplane_skew(a.dataplanes[i]), clock);
     doctor_kubernetes_fini(&a.kubernetes);
     local_facts_fini(&a.local);
     for (size_t i = 0; i < settings->dataplane_count; i++)

@@ -12,8 +12,8 @@
 #include "settings/settings.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_print.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define NAMES_SHOWN 5
 
@@ -25,7 +25,7 @@ static bool report_exists(const struct doctor *d, const struct inspect_report *s
     bool exists = b->seen && b->actual.exists;
     size_t managed = 0;
     for (size_t i = 0; exists && i < b->actual.server_count; i++)
-        managed += !diff_server_is_foreign(&b->actual.servers[i], seen->rules, b->desired);
+        managed += !diff_server_is_foreign(&b->actual.servers[i], &seen->rules->diff, b->desired);
     cleanup(nearest_fini) struct nearest n;
     nearest_init_all(&n, b->of->backend);
     const struct cfg_file *file = exists ? NULL : cfg_content_file(t->file, NULL);
@@ -54,17 +54,6 @@ static bool report_exists(const struct doctor *d, const struct inspect_report *s
     };
     doctor_first(s, "backend.exists", "backend", rows);
     return exists;
-}
-
-static void report_mode(const char *mode, struct doctor_section *s)
-{
-    doctor_set(s, "mode", mode);
-    const struct doctor_row rows[] = {
-        {str_empty(mode), CHECK_OK, "set by its defaults section (tcp if that sets none)"},
-        {str_eq(mode, "http"), CHECK_OK, "{mode}: HAProxy terminates TLS and speaks HTTP to the nodes"},
-        {true, CHECK_OK, "{mode}: HAProxy passes TLS through to the ingress controller"},
-    };
-    doctor_first(s, "backend.mode", "mode", rows);
 }
 
 static void report_lines(const struct inspect_target *t, const struct inspect_backend *b, bool by_api,
@@ -244,7 +233,13 @@ void doctor_backends_report(const struct doctor *d, const struct settings_datapl
             doctor_skip(s, "backend.plan", "plan", "needs the backend");
             continue;
         }
-        report_mode(b->actual.mode, s);
+        doctor_set(s, "mode", b->actual.mode);
+        const struct doctor_row rows[] = {
+            {str_empty(b->actual.mode), CHECK_OK, "set by its defaults section (tcp if that sets none)"},
+            {str_eq(b->actual.mode, "http"), CHECK_OK, "{mode}: HAProxy terminates TLS and speaks HTTP to the nodes"},
+            {true, CHECK_OK, "{mode}: HAProxy passes TLS through to the ingress controller"},
+        };
+        doctor_first(s, "backend.mode", "mode", rows);
         report_lines(target, b, of != NULL, s);
         report_plan(b, s);
         doctor_health_report(b, target->served, d->settings->local.stats_socket, s);

@@ -20,22 +20,6 @@ static const char *daemon_text(yyjson_val *of, const char *key)
     return text != NULL ? text : "";
 }
 
-static void daemon_report_version(yyjson_val *root, const char *version, struct doctor_section *s)
-{
-    const char *is = daemon_text(root, "version");
-    doctor_set(s, "is", is);
-    doctor_set(s, "version", version);
-    const struct doctor_row rows[] = {
-        {str_eq(is, version), CHECK_OK, "{is}, as this program"},
-        {true, CHECK_WARN,
-         "{is}; this program is {version}\n"
-         "why a plan of this program may differ from what that daemon does\n"
-         "fix after an upgrade, start the daemon again:\n  systemctl restart haproxy-k8s-sync\n"
-         "  kubectl -n haproxy-k8s-sync rollout restart deploy/haproxy-k8s-sync"},
-    };
-    doctor_first(s, "daemon.version", "version", rows);
-}
-
 static void daemon_report_sync(yyjson_val *root, struct doctor_section *s)
 {
     const char *state = daemon_text(root, "state");
@@ -62,20 +46,6 @@ static void daemon_report_sync(yyjson_val *root, struct doctor_section *s)
         {true, CHECK_WARN, "no: {state}"},
     };
     doctor_first(s, "daemon.sync", "in sync", rows);
-}
-
-/* What /readyz lets pass, and a person should see: objects that are left out, removals that are delayed. */
-static void daemon_report_warnings(yyjson_val *root, struct doctor_section *s)
-{
-    struct text_list seen = {.between = "; ", .max = NAMES_SHOWN};
-    yyjson_val *list = yyjson_obj_get(root, "checks"), *check;
-    size_t i, max;
-    yyjson_arr_foreach (list, i, max, check)
-        if (str_eq(daemon_text(check, "state"), "warn") && text_list_next(&seen))
-            buf_printf(&seen.text, "%s: %s", daemon_text(check, "name"), daemon_text(check, "reason"));
-    cleanup(mem_free_ptr) char *what = text_list_take(&seen);
-    if (what != NULL)
-        doctor_warn(s, "daemon.warnings", "warnings", "%s", what);
 }
 
 /* "[-]watch nodes: ..." Without STATUS_PAGE there is nothing else. */
@@ -139,7 +109,28 @@ void doctor_daemon_report(struct doctor *d)
         doctor_skip(s, "daemon.sync", "in sync", "it has no /status (STATUS_PAGE=false?)");
         return;
     }
-    daemon_report_version(yyjson_doc_get_root(doc), d->options->version, s);
-    daemon_report_sync(yyjson_doc_get_root(doc), s);
-    daemon_report_warnings(yyjson_doc_get_root(doc), s);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *is = daemon_text(root, "version");
+    doctor_set(s, "is", is);
+    doctor_set(s, "version", d->options->version);
+    const struct doctor_row rows[] = {
+        {str_eq(is, d->options->version), CHECK_OK, "{is}, as this program"},
+        {true, CHECK_WARN,
+         "{is}; this program is {version}\n"
+         "why a plan of this program may differ from what that daemon does\n"
+         "fix after an upgrade, start the daemon again:\n  systemctl restart haproxy-k8s-sync\n"
+         "  kubectl -n haproxy-k8s-sync rollout restart deploy/haproxy-k8s-sync"},
+    };
+    doctor_first(s, "daemon.version", "version", rows);
+    daemon_report_sync(root, s);
+    /* What /readyz lets pass, and a person should see: objects that are left out, removals that are delayed. */
+    struct text_list seen = {.between = "; ", .max = NAMES_SHOWN};
+    yyjson_val *list = yyjson_obj_get(root, "checks"), *check;
+    size_t i, max;
+    yyjson_arr_foreach (list, i, max, check)
+        if (str_eq(daemon_text(check, "state"), "warn") && text_list_next(&seen))
+            buf_printf(&seen.text, "%s: %s", daemon_text(check, "name"), daemon_text(check, "reason"));
+    cleanup(mem_free_ptr) char *what = text_list_take(&seen);
+    if (what != NULL)
+        doctor_warn(s, "daemon.warnings", "warnings", "%s", what);
 }

@@ -18,7 +18,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 #include "cli/run.h"
 
 #define OPEN_TRANSACTIONS_MANY 10 /* half of what the API allows by default */
@@ -491,21 +491,6 @@ void doctor_spiffe_report(const struct spiffe *spiffe, struct doctor_report *r)
     doctor_first(s, "spiffe.identity", "identity", identity);
 }
 
-/* That of the server, which was spoken to. */
-static void report_identity(const struct spiffe *spiffe, const char *url, struct doctor_section *s)
-{
-    const char *seen = spiffe_peer_seen(spiffe, url);
-    doctor_set(s, "id", seen);
-    const struct doctor_row rows[] = {
-        {seen != NULL && spiffe_state(spiffe).peer_id != NULL, CHECK_OK, "{id}, as SPIFFE_PEER_ID has it"},
-        {seen != NULL, CHECK_WARN,
-         "{id}, which is not checked\n"
-         "why whatever has an identity of the trust domain can pass for the Data Plane API\n"
-         "fix accept this one alone:\n  SPIFFE_PEER_ID={id}"},
-    };
-    doctor_first(s, "haproxy.identity", "identity", rows);
-}
-
 /* ---- all of it ---- */
 
 void doctor_dataplane_report(const struct doctor_dataplane *p, const struct doctor *d,
@@ -534,8 +519,18 @@ void doctor_dataplane_report(const struct doctor_dataplane *p, const struct doct
         skip_from(SKIP_CREDENTIALS, "needs a connection", s);
         return;
     }
-    if (spiffe != NULL)
-        report_identity(spiffe, of->url, s);
+    if (spiffe != NULL) {
+        const char *id = spiffe_peer_seen(spiffe, of->url); /* of the server, which was spoken to */
+        doctor_set(s, "id", id);
+        const struct doctor_row rows[] = {
+            {id != NULL && spiffe_state(spiffe).peer_id != NULL, CHECK_OK, "{id}, as SPIFFE_PEER_ID has it"},
+            {id != NULL, CHECK_WARN,
+             "{id}, which is not checked\n"
+             "why whatever has an identity of the trust domain can pass for the Data Plane API\n"
+             "fix accept this one alone:\n  SPIFFE_PEER_ID={id}"},
+        };
+        doctor_first(s, "haproxy.identity", "identity", rows);
+    }
     if (!report_api(p, of, s))
         return;
     report_process(p, s);

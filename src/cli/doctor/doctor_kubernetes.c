@@ -117,18 +117,6 @@ static void read_refusal(struct question *q)
     kube_event_fini(&e);
 }
 
-/* A server built from a working tree has an odd gitVersion. */
-static char *read_version(const struct buf *body)
-{
-    cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(body), body->len, 0, "the version", NULL);
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    const char *git = yyjson_get_str(yyjson_obj_get(root, "gitVersion"));
-    const char *major = yyjson_get_str(yyjson_obj_get(root, "major")),
-               *minor = yyjson_get_str(yyjson_obj_get(root, "minor"));
-    bool usual = git != NULL && !str_has_prefix(git, "v0.");
-    return usual ? mem_strdup(git) : major != NULL && minor != NULL ? mem_printf("v%s.%s", major, minor) : NULL;
-}
-
 /* A server that does not answer the first of them does not answer the others either. */
 static void ask_rights(struct doctor_kubernetes *k, struct question *q)
 {
@@ -158,10 +146,19 @@ static void ask_all(struct doctor_kubernetes *k, struct question *q)
     ask(q, "/version", NULL);
     k->connection = q->connection;
     k->skew = q->skew;
-    if (q->reply.status == 200)
-        k->version = read_version(&q->body);
-    else if (q->reply.status != 0)
+    if (q->reply.status == 200) {
+        cleanup(json_doc_free_ptr) yyjson_doc *doc = json_parse(buf_str(&q->body), q->body.len, 0, "the version", NULL);
+        yyjson_val *root = yyjson_doc_get_root(doc);
+        const char *git = yyjson_get_str(yyjson_obj_get(root, "gitVersion"));
+        const char *major = yyjson_get_str(yyjson_obj_get(root, "major")),
+                   *minor = yyjson_get_str(yyjson_obj_get(root, "minor"));
+        if (git != NULL && !str_has_prefix(git, "v0."))
+            k->version = mem_strdup(git);
+        else if (major != NULL && minor != NULL)
+            k->version = mem_printf("v%s.%s", major, minor);
+    } else if (q->reply.status != 0) {
         read_refusal(q);
+    }
     k->reached = q->reply;
     if (k->reached.status == 0 || k->reached.status == 401)
         return;

@@ -112,34 +112,6 @@ static void ask_level(struct doctor *d, enum local_socket socket, struct local_s
     s->level = *word != '\0' ? mem_strndup(word, strcspn(word, " \n")) : NULL;
 }
 
-static void ask_check(struct local_facts *f, struct doctor *d)
-{
-    cleanup(reply_fini) struct reply r = reply_new();
-    uint64_t began_us = clock_mono_us();
-    r.request = local_check_config(d->clients.local_file, on_reply, &r);
-    run_until_over(d->base, &r.over);
-    bool refused = r.status == LOCAL_REJECTED;
-    f->check = (struct local_run){.asked = true,
-                                  .refused = refused,
-                                  .problem = r.status == LOCAL_OK || refused ? NULL : mem_strdup(r.message),
-                                  .out = mem_strdup(r.message),
-                                  .took_us = clock_mono_us() - began_us};
-    f->environment = r.data;
-    r.data = (struct buf){0};
-}
-
-static void ask_master(struct local_facts *f, struct doctor *d)
-{
-    cleanup(reply_fini) struct reply r;
-    struct error err = {0};
-    command(d, LOCAL_SOCKET_MASTER, "show proc", &r);
-    int rc = r.status == LOCAL_OK ? cli_processes_init(&f->processes, buf_str(&r.data), &err) : -1;
-    f->has_processes = rc == 0;
-    take_first(&r, rc, &err, &f->master);
-    if (f->master.ask_error == 0) /* a level that is too low may be why it says nothing */
-        ask_level(d, LOCAL_SOCKET_MASTER, &f->master);
-}
-
 static void ask_stats(struct local_facts *f, struct doctor *d)
 {
     cleanup(reply_fini) struct reply r, shown = reply_new();
@@ -164,10 +136,30 @@ void doctor_local_ask(struct local_facts *f, struct doctor *d)
     local_facts_read(f, &d->settings->local);
     if (f->program != NULL)
         ask_version(f, d);
-    if (f->program != NULL && f->file.real != NULL && f->file.is_regular && f->file.read_error == 0)
-        ask_check(f, d);
-    if (f->master.path != NULL)
-        ask_master(f, d);
+    if (f->program != NULL && f->file.real != NULL && f->file.is_regular && f->file.read_error == 0) {
+        cleanup(reply_fini) struct reply r = reply_new();
+        uint64_t began_us = clock_mono_us();
+        r.request = local_check_config(d->clients.local_file, on_reply, &r);
+        run_until_over(d->base, &r.over);
+        bool refused = r.status == LOCAL_REJECTED;
+        f->check = (struct local_run){.asked = true,
+                                      .refused = refused,
+                                      .problem = r.status == LOCAL_OK || refused ? NULL : mem_strdup(r.message),
+                                      .out = mem_strdup(r.message),
+                                      .took_us = clock_mono_us() - began_us};
+        f->environment = r.data;
+        r.data = (struct buf){0};
+    }
+    if (f->master.path != NULL) {
+        cleanup(reply_fini) struct reply r;
+        struct error err = {0};
+        command(d, LOCAL_SOCKET_MASTER, "show proc", &r);
+        int rc = r.status == LOCAL_OK ? cli_processes_init(&f->processes, buf_str(&r.data), &err) : -1;
+        f->has_processes = rc == 0;
+        take_first(&r, rc, &err, &f->master);
+        if (f->master.ask_error == 0) /* a level that is too low may be why it says nothing */
+            ask_level(d, LOCAL_SOCKET_MASTER, &f->master);
+    }
     if (f->stats.path != NULL || f->master.answered)
         ask_stats(f, d);
     f->has_no_master =

@@ -37,25 +37,20 @@ static char *file_group(gid_t gid)
     return g != NULL ? mem_strdup(g->gr_name) : mem_printf("%u", (unsigned)gid);
 }
 
-static bool file_is_our_group(gid_t gid)
+static struct local_owner file_owner(const struct stat *st)
 {
     int count = getgroups(0, NULL);
     cleanup(mem_free_ptr) gid_t *groups = mem_array(count > 0 ? (size_t)count : 1, sizeof(groups[0]));
+    bool ours = st->st_gid == getegid();
     count = getgroups(count, groups);
     for (int i = 0; i < count; i++)
-        if (groups[i] == gid)
-            return true;
-    return gid == getegid();
-}
-
-static struct local_owner file_owner(const struct stat *st)
-{
+        ours = ours || groups[i] == st->st_gid;
     return (struct local_owner){.gid = st->st_gid,
                                 .mode = st->st_mode & RIGHTS,
                                 .user = file_user(st->st_uid),
                                 .group = file_group(st->st_gid),
                                 .is_us = st->st_uid == geteuid(),
-                                .is_our_group = file_is_our_group(st->st_gid)};
+                                .is_our_group = ours};
 }
 
 static bool file_has_capability(unsigned number)

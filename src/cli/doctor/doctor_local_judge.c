@@ -13,7 +13,7 @@
 #include "settings/settings.h"
 #include "cli/doctor/doctor_local.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define OLDEST_MAJOR 2
 #define OLDEST_MINOR 6
@@ -108,23 +108,6 @@ static void judge_write(const struct local_facts *f, struct doctor_section *s)
         doctor_say(s, CHECK_OK, id, label, "user {user} may replace it in {folder}; owner, group and mode are kept");
 }
 
-/* One daemon for each file. */
-static void judge_lock(const struct local_file_facts *f, struct doctor_section *s)
-{
-    const struct doctor_row rows[] = {
-        {f->lock_error != 0, CHECK_FAIL,
-         "user {user} cannot open the lock {lock}: {lock-error}\n"
-         "why a daemon of another user left it; without the lock nothing is written\n"
-         "fix as root, while no daemon runs:\n  rm {lock}"},
-        {f->lock_held && f->lock_pid > 0, CHECK_OK,
-         "process {lock-pid} manages this file; a second daemon would wait until it ends"},
-        {f->lock_held, CHECK_OK, "a daemon manages this file; a second one would wait until it ends"},
-        {true, CHECK_OK, "no daemon manages this file now"},
-    };
-    if (f->real != NULL)
-        doctor_first(s, "haproxy.lock", "one daemon", rows);
-}
-
 static void judge_config(const struct local_facts *f, struct doctor_section *s)
 {
     const struct local_file_facts *file = &f->file;
@@ -150,7 +133,19 @@ static void judge_config(const struct local_facts *f, struct doctor_section *s)
     doctor_word(s, "lock-pid", "%d", (int)file->lock_pid);
     judge_file(file, f->self.user, s);
     judge_write(f, s);
-    judge_lock(file, s);
+    /* One daemon for each file. */
+    const struct doctor_row rows[] = {
+        {file->lock_error != 0, CHECK_FAIL,
+         "user {user} cannot open the lock {lock}: {lock-error}\n"
+         "why a daemon of another user left it; without the lock nothing is written\n"
+         "fix as root, while no daemon runs:\n  rm {lock}"},
+        {file->lock_held && file->lock_pid > 0, CHECK_OK,
+         "process {lock-pid} manages this file; a second daemon would wait until it ends"},
+        {file->lock_held, CHECK_OK, "a daemon manages this file; a second one would wait until it ends"},
+        {true, CHECK_OK, "no daemon manages this file now"},
+    };
+    if (file->real != NULL)
+        doctor_first(s, "haproxy.lock", "one daemon", rows);
 }
 
 /* ---- the program, and what it says of the file ---- */
@@ -469,36 +464,13 @@ static void judge_reload(const struct local_facts *f, const struct settings *set
     doctor_first(s, "haproxy.reload", "reload", rows);
 }
 
-/* Whether the process that answered at the stats socket is one of the master's. */
-static bool stats_are_of_master(const struct local_facts *f)
-{
-    for (size_t i = 0; i < f->processes.count; i++)
-        if (f->processes.processes[i].pid == (pid_t)f->info.pid)
-            return true;
-    return !f->has_processes;
-}
-
-static void stats_fix(const struct local_facts *f, const struct settings *settings, struct doctor_section *s)
-{
-    const char *set = settings->local.stats_socket;
-    bool forbidden = !f->stats.answered && socket_is_forbidden(&f->stats);
-    for (size_t i = 0; !forbidden && i < f->global.socket_count; i++)
-        if (!str_eq(f->global.sockets[i], set)) {
-            doctor_set(s, "other", f->global.sockets[i]);
-            doctor_help(s, "or name one that haproxy.cfg has:\n  HAPROXY_STATS_SOCKET={other}");
-        }
-    doctor_set(s, "stats-group", forbidden ? " group haproxy" : "");
-    doctor_help(s, "or in haproxy.cfg, then restart HAProxy:\n  global\n"
-                   "    stats socket {stats} mode 660{stats-group} level admin expose-fd listeners");
-    if (f->has_processes && set != NULL)
-        doctor_help(s, "or go through the master's socket:\n  HAPROXY_STATS_SOCKET=");
-}
-
 static void judge_stats(const struct local_facts *f, const struct settings *settings, struct doctor_section *s)
 {
     const struct local_socket_facts *k = &f->stats;
     bool through_master = k->path == NULL, low = k->level != NULL && !str_eq(k->level, "admin");
-    bool foreign = k->answered && !stats_are_of_master(f);
+    bool foreign = k->answered && f->has_processes;
+    for (size_t i = 0; i < f->processes.count; i++)
+        foreign = foreign && f->processes.processes[i].pid != (pid_t)f->info.pid;
     cleanup(mem_free_ptr) char *problem =
         through_master ? mem_strdup(k->problem) : socket_problem(k, "HAPROXY_STATS_SOCKET", f->self.user);
     doctor_set(s, "problem", problem);
@@ -524,8 +496,20 @@ static void judge_stats(const struct local_facts *f, const struct settings *sett
         {true, CHECK_OK, "{by} answers, level {level}: changes of servers need no reload"},
     };
     doctor_first(s, "haproxy.runtime", "runtime", rows);
-    if (k->asked && (foreign || (!through_master && (!k->answered || low))))
-        stats_fix(f, settings, s);
+    if (k->asked && (foreign || (!through_master && (!k->answered || low)))) {
+        const char *set = settings->local.stats_socket;
+        bool forbidden = !f->stats.answered && socket_is_forbidden(&f->stats);
+        for (size_t i = 0; !forbidden && i < f->global.socket_count; i++)
+            if (!str_eq(f->global.sockets[i], set)) {
+                doctor_set(s, "other", f->global.sockets[i]);
+                doctor_help(s, "or name one that haproxy.cfg has:\n  HAPROXY_STATS_SOCKET={other}");
+            }
+        doctor_set(s, "stats-group", forbidden ? " group haproxy" : "");
+        doctor_help(s, "or in haproxy.cfg, then restart HAProxy:\n  global\n"
+                       "    stats socket {stats} mode 660{stats-group} level admin expose-fd listeners");
+        if (f->has_processes && set != NULL)
+            doctor_help(s, "or go through the master's socket:\n  HAPROXY_STATS_SOCKET=");
+    }
 }
 
 /* ---- what runs is the file ---- */
@@ -557,10 +541,11 @@ static void judge_drift(const struct settings *settings, const struct inspect_ta
 
 /* ---- all of it ---- */
 
-/* " -f haproxy.cfg -f dynamic.cfg": all that HAProxy reads, as it can be typed. Allocates. */
-static char *files_of(const struct settings_local *l)
+void local_judge(const struct local_facts *f, const struct settings *settings, const struct inspect_target *target,
+                 int64_t now_s, struct doctor_section *s)
 {
-    struct buf line = {0};
+    const struct settings_local *l = &settings->local;
+    struct buf line = {0}; /* as the options of `haproxy -c` */
     bool listed = false;
     for (size_t i = 0; i < l->check_files.count; i++) {
         buf_printf(&line, " -f %s", l->check_files.list[i]);
@@ -568,14 +553,7 @@ static char *files_of(const struct settings_local *l)
     }
     if (!listed)
         buf_printf(&line, " -f %s", l->file);
-    return buf_take(&line);
-}
-
-void local_judge(const struct local_facts *f, const struct settings *settings, const struct inspect_target *target,
-                 int64_t now_s, struct doctor_section *s)
-{
-    const struct settings_local *l = &settings->local;
-    cleanup(mem_free_ptr) char *files = files_of(l);
+    cleanup(mem_free_ptr) char *files = buf_take(&line);
     doctor_set(s, "user", f->self.user);
     doctor_set(s, "group", f->self.group);
     doctor_set(s, "program", f->program);

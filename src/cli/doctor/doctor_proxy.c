@@ -11,7 +11,7 @@
 #include "settings/settings.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 #include "cli/run.h"
 
 #define PROBE_TIMEOUT_MS 2000
@@ -237,21 +237,6 @@ struct one {
     struct doctor_place *place;
 };
 
-/* Spread over the list: neighbours by name are often in one rack, and of one kind. */
-static void choose(const struct desired *desired, struct places *ret)
-{
-    size_t live = 0, step, at = 0;
-    for (size_t i = 0; i < desired->server_count; i++)
-        live += desired->servers[i].state == SERVER_LIVE && str_ip_family(desired->servers[i].address) != 0;
-    step = live > DOCTOR_PLACES_MAX ? live / DOCTOR_PLACES_MAX : 1;
-    for (size_t i = 0; i < desired->server_count && ret->count < DOCTOR_PLACES_MAX; i++) {
-        const struct desired_server *w = &desired->servers[i];
-        if (w->state != SERVER_LIVE || str_ip_family(w->address) == 0 || at++ % step != 0)
-            continue;
-        ret->list[ret->count++] = (struct doctor_place){.name = w->name, .address = w->address, .port = w->port};
-    }
-}
-
 static void go_on(struct proxy *p);
 
 static void on_probed(void *arg, const struct proxy_replies *replies, int os_error)
@@ -294,7 +279,7 @@ static void report_backend(const struct inspect_report *seen, size_t mapping, co
     const struct inspect_mapping *m = &seen->mappings[mapping];
     struct doctor_section *s = doctor_section(d->report, "proxy", m->backend, NULL);
     struct doctor_expects e = doctor_proxy_expects(places->list, places->count);
-    struct inspect_backend unseen = {.of = m, .desired = &m->desired};
+    struct inspect_backend unseen = {.of = m, .desired = m->desired};
     for (size_t t = 0; t == 0 || t < seen->target_count; t++) {
         const struct inspect_backend *b = t < seen->target_count ? &seen->targets[t].backends[mapping] : &unseen;
         enum doctor_sends sends = doctor_proxy_sends(b, d->settings);
@@ -309,8 +294,21 @@ void doctor_proxy_report(const struct inspect_report *seen, struct doctor *d)
 {
     struct proxy p = {.doctor = d, .mapping_count = seen->mapping_count};
     p.of = mem_array(seen->mapping_count, sizeof(p.of[0]));
-    for (size_t i = 0; i < seen->mapping_count; i++)
-        choose(&seen->mappings[i].desired, &p.of[i]);
+    for (size_t i = 0; i < seen->mapping_count; i++) {
+        /* Spread over the list: neighbours by name are often in one rack, and of one kind. */
+        const struct desired *desired = seen->mappings[i].desired;
+        struct places *chosen = &p.of[i];
+        size_t live = 0, at = 0;
+        for (size_t k = 0; k < desired->server_count; k++)
+            live += desired->servers[k].state == SERVER_LIVE && str_ip_family(desired->servers[k].address) != 0;
+        size_t step = live > DOCTOR_PLACES_MAX ? live / DOCTOR_PLACES_MAX : 1;
+        for (size_t k = 0; k < desired->server_count && chosen->count < DOCTOR_PLACES_MAX; k++) {
+            const struct desired_server *w = &desired->servers[k];
+            if (w->state == SERVER_LIVE && str_ip_family(w->address) != 0 && at++ % step == 0)
+                chosen->list[chosen->count++] =
+                    (struct doctor_place){.name = w->name, .address = w->address, .port = w->port};
+        }
+    }
     go_on(&p);
     run_until_over(d->base, &p.over);
     for (size_t i = 0; i < seen->mapping_count; i++)

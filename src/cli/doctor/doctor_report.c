@@ -18,24 +18,21 @@
 
 /* ---- life ---- */
 
-static void check_free(struct doctor_check *c)
-{
-    for (size_t i = 0; i < c->fix_count; i++) {
-        free(c->fixes[i].how);
-        free(c->fixes[i].lines);
-    }
-    free(c->fixes);
-    check_fini(&c->is);
-    free(c->why);
-    free(c);
-}
-
 void doctor_report_fini(struct doctor_report *r)
 {
     for (size_t i = 0; i < r->section_count; i++) {
         struct doctor_section *s = r->sections[i];
-        for (size_t k = 0; k < s->check_count; k++)
-            check_free(s->checks[k]);
+        for (size_t k = 0; k < s->check_count; k++) {
+            struct doctor_check *c = s->checks[k];
+            for (size_t f = 0; f < c->fix_count; f++) {
+                free(c->fixes[f].how);
+                free(c->fixes[f].lines);
+            }
+            free(c->fixes);
+            check_fini(&c->is);
+            free(c->why);
+            free(c);
+        }
         for (size_t k = 0; k < s->word_count; k++)
             free(s->words[k].value);
         free(s->checks);
@@ -243,21 +240,6 @@ static void print_note(const char *word, const char *text, struct page *p)
     page_flow_line(p, INK_PLAIN, text);
 }
 
-static void print_fix(const struct doctor_fix *f, bool first, struct page *p)
-{
-    cleanup(mem_free_ptr) char *how = mem_printf("%s%s", f->how, f->lines != NULL ? ":" : "");
-    print_note(first ? "fix" : f->also ? "and" : "or", how, p);
-    /* As they are, whatever the width: they are to be copied. */
-    for (const char *at = f->lines; at != NULL && *at != '\0';) {
-        size_t len = strcspn(at, "\n");
-        cleanup(mem_free_ptr) char *line = mem_strndup(at, len);
-        page_to(p, TEXT_COLUMN + 2);
-        page_put(p, INK_CYAN, line);
-        page_end_line(p);
-        at += len + (at[len] == '\n');
-    }
-}
-
 static void print_counts(const struct doctor_report *r, struct page *p)
 {
     static const struct {
@@ -293,8 +275,20 @@ void doctor_print(const struct doctor_report *r, struct page *p)
             page_flow_line(p, ink, c->is.reason);
             if (c->why != NULL)
                 print_note("why", c->why, p);
-            for (size_t f = 0; f < c->fix_count; f++)
-                print_fix(&c->fixes[f], f == 0, p);
+            for (size_t f = 0; f < c->fix_count; f++) {
+                cleanup(mem_free_ptr) char *how =
+                    mem_printf("%s%s", c->fixes[f].how, c->fixes[f].lines != NULL ? ":" : "");
+                print_note(f == 0 ? "fix" : c->fixes[f].also ? "and" : "or", how, p);
+                /* As they are, whatever the width: they are to be copied. */
+                for (const char *at = c->fixes[f].lines; at != NULL && *at != '\0';) {
+                    size_t len = strcspn(at, "\n");
+                    cleanup(mem_free_ptr) char *line = mem_strndup(at, len);
+                    page_to(p, TEXT_COLUMN + 2);
+                    page_put(p, INK_CYAN, line);
+                    page_end_line(p);
+                    at += len + (at[len] == '\n');
+                }
+            }
         }
         page_end_line(p);
     }

@@ -15,7 +15,7 @@
 #include "settings/table.h"
 #include "cli/doctor/doctor_parts.h"
 #include "cli/doctor/doctor_report.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define NAMES_SHOWN 6
 #define LIMIT "500" /* Services of a namespace that are named where one is missing */
@@ -118,7 +118,7 @@ static void report_absent(const struct inspect_mapping *m, struct doctor *d, str
     cleanup(mem_free_ptr) char *near = nearest_text(&here), *elsewhere = nearest_text(&other);
     doctor_set_if(s, "near", "; there are ", near, "");
     doctor_set_if(s, "elsewhere", "; one of that name is in ", elsewhere, "");
-    bool served = m->desired.state == DESIRED_OK; /* by endpoints that another controller manages */
+    bool served = m->desired->state == DESIRED_OK; /* by endpoints that another controller manages */
     doctor_say(s, served ? CHECK_WARN : CHECK_FAIL, "service.object", "object",
                "there is no Service {service} in namespace {namespace}{near}{elsewhere}");
     if (near == NULL && elsewhere == NULL)
@@ -138,23 +138,6 @@ static bool has_node_ports(const struct service *svc)
     return svc != NULL && (svc->type == SERVICE_NODE_PORT || svc->type == SERVICE_LOAD_BALANCER);
 }
 
-/* "NodePort, policy Local: http 80 (nodePort 30080), https 443 (nodePort 30443)" */
-static void set_object(const struct service *svc, struct doctor_section *s)
-{
-    cleanup(buf_fini) struct buf text = {0};
-    for (size_t i = 0; i < svc->port_count; i++) {
-        const struct service_port *p = &svc->ports[i];
-        buf_printf(&text, "%s%s%s%u", text.len > 0 ? ", " : "", p->name, p->name[0] != '\0' ? " " : "", p->number);
-        if (p->node_port != 0)
-            buf_printf(&text, " (nodePort %u)", p->node_port);
-    }
-    doctor_word(s, "object", "%s%s: %s", service_type_names[svc->type],
-                !has_node_ports(svc) ? ""
-                : svc->local         ? ", policy Local"
-                                     : ", policy Cluster",
-                text.len > 0 ? buf_str(&text) : "no TCP port");
-}
-
 static void report_object(const struct inspect_mapping *m, struct doctor *d, struct doctor_section *s)
 {
     bool denied = m->service_state == INSPECT_SERVICE_DENIED;
@@ -162,8 +145,21 @@ static void report_object(const struct inspect_mapping *m, struct doctor *d, str
         report_absent(m, d, s);
         return;
     }
-    if (m->service != NULL)
-        set_object(m->service, s);
+    if (m->service != NULL) {
+        /* "NodePort, policy Local: http 80 (nodePort 30080), https 443 (nodePort 30443)" */
+        cleanup(buf_fini) struct buf text = {0};
+        for (size_t i = 0; i < m->service->port_count; i++) {
+            const struct service_port *p = &m->service->ports[i];
+            buf_printf(&text, "%s%s%s%u", text.len > 0 ? ", " : "", p->name, p->name[0] != '\0' ? " " : "", p->number);
+            if (p->node_port != 0)
+                buf_printf(&text, " (nodePort %u)", p->node_port);
+        }
+        doctor_word(s, "object", "%s%s: %s", service_type_names[m->service->type],
+                    !has_node_ports(m->service) ? ""
+                    : m->service->local         ? ", policy Local"
+                                                : ", policy Cluster",
+                    text.len > 0 ? buf_str(&text) : "no TCP port");
+    }
     const struct doctor_row rows[] = {
         {denied, CHECK_SKIP, "may not be read, see the permission for services"},
         {m->service == NULL, CHECK_SKIP, "not read, see the permissions"},
@@ -277,7 +273,7 @@ static void report_nodes(const struct object_caches *caches, const struct inspec
 
 static void report_desired(const struct inspect_mapping *m, struct doctor_section *s)
 {
-    const struct desired *desired = &m->desired;
+    const struct desired *desired = m->desired;
     struct text_list servers = {.between = ", ", .max = NAMES_SHOWN};
     size_t count = 0, first = 0; /* of the skips that are worth a line */
     for (size_t i = 0; i < desired->server_count; i++)
@@ -312,25 +308,21 @@ static void report_desired(const struct inspect_mapping *m, struct doctor_sectio
         doctor_warn(s, "service.note", "setting", "%s", desired->note);
 }
 
-/* Of all of them, where Kubernetes was not read: that is said once. */
-static void report_unread(const struct inspect_report *seen, struct doctor_report *r)
-{
-    struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
-    for (size_t i = 0; i < seen->mapping_count; i++)
-        if (text_list_next(&names))
-            buf_printf(&names.text, "%s/%s", seen->mappings[i].rules->namespace, seen->mappings[i].rules->service);
-    cleanup(mem_free_ptr) char *subject = text_list_take(&names);
-    cleanup(mem_free_ptr) char *remark =
-        seen->mapping_count == 1 ? mem_printf("for backend %s", seen->mappings[0].backend) : NULL;
-    if (subject != NULL)
-        doctor_skip(doctor_section(r, "service", subject, remark), "service.object", "object",
-                    "needs Kubernetes, see there");
-}
-
 void doctor_services_report(const struct inspect_report *seen, struct doctor *d)
 {
-    if (seen->sources == NULL)
-        report_unread(seen, d->report);
+    if (seen->sources == NULL) {
+        /* Of all of them, where Kubernetes was not read: that is said once. */
+        struct text_list names = {.between = ", ", .max = NAMES_SHOWN};
+        for (size_t i = 0; i < seen->mapping_count; i++)
+            if (text_list_next(&names))
+                buf_printf(&names.text, "%s/%s", seen->mappings[i].rules->namespace, seen->mappings[i].rules->service);
+        cleanup(mem_free_ptr) char *subject = text_list_take(&names);
+        cleanup(mem_free_ptr) char *remark =
+            seen->mapping_count == 1 ? mem_printf("for backend %s", seen->mappings[0].backend) : NULL;
+        if (subject != NULL)
+            doctor_skip(doctor_section(d->report, "service", subject, remark), "service.object", "object",
+                        "needs Kubernetes, see there");
+    }
     for (size_t i = 0; seen->sources != NULL && i < seen->mapping_count; i++) {
         const struct inspect_mapping *m = &seen->mappings[i];
         const struct object_caches *caches = sources_caches(seen->sources, m->source);

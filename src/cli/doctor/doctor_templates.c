@@ -94,20 +94,6 @@ static void report_resource(const struct watch_view *v, struct doctor_section *s
     "\nwhy HAProxy keeps the last configuration that could be rendered\n" \
     "fix correct it; haproxy-k8s-sync template validate tries a folder without a cluster"
 
-static void report_left_out(const struct remarks *remarks, struct doctor_section *s)
-{
-    static const char id[] = "templates.left-out", label[] = "left out";
-    size_t count = 0;
-    for (size_t i = 0; i < remarks_count(remarks); i++) {
-        const struct remark *m = remarks_at(remarks, i);
-        if (m->left_out && count++ < LEFT_OUT_MAX)
-            doctor_warn(s, id, label, "%s %s%s%s: %s", m->kind != NULL ? m->kind : m->resource,
-                        m->namespace != NULL ? m->namespace : "", m->namespace != NULL ? "/" : "", m->name, m->text);
-    }
-    if (count > LEFT_OUT_MAX)
-        doctor_warn(s, id, label, "and %zu more", count - LEFT_OUT_MAX);
-}
-
 static void report_view(const struct template_view *v, struct doctor_section *s)
 {
     bool has_set = v->set_hash != NULL, failed = v->problem->kind != ERROR_NONE;
@@ -134,8 +120,19 @@ static void report_view(const struct template_view *v, struct doctor_section *s)
     }
     doctor_set(s, "problem", v->problem->message);
     doctor_first(s, "templates.render", "render", render);
-    if (rendered && !(has_set && failed))
-        report_left_out(v->remarks, s);
+    if (rendered && !(has_set && failed)) {
+        static const char id[] = "templates.left-out", label[] = "left out";
+        size_t count = 0;
+        for (size_t i = 0; i < remarks_count(v->remarks); i++) {
+            const struct remark *m = remarks_at(v->remarks, i);
+            if (m->left_out && count++ < LEFT_OUT_MAX)
+                doctor_warn(s, id, label, "%s %s%s%s: %s", m->kind != NULL ? m->kind : m->resource,
+                            m->namespace != NULL ? m->namespace : "", m->namespace != NULL ? "/" : "", m->name,
+                            m->text);
+        }
+        if (count > LEFT_OUT_MAX)
+            doctor_warn(s, id, label, "and %zu more", count - LEFT_OUT_MAX);
+    }
 }
 
 /* ---- all of it ---- */

@@ -22,7 +22,7 @@
 #include "daemon/etcd/publisher.h"
 #include "host/timer.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #define TAKE_MS 500
@@ -107,20 +107,6 @@ static void config_engine_on_followed(void *arg, struct document *d)
         configuration_follow(e->configuration, d);
 }
 
-/* etcd cannot be read, and was not since the start: HAProxy gets what ran last, where it runs something else. */
-static void config_engine_fall_back(const struct config_engine *e)
-{
-    struct error err = {0};
-    cleanup(document_unref_ptr) struct document *d = store_document(e->store, store_version(e->store, 0)->number, &err);
-    if (d == NULL) {
-        log_warn(e->in->log, "the last configuration cannot be read from STATE_DIR", log_str("error", err.message));
-        return;
-    }
-    log_warn(e->in->log, "etcd cannot be read: the configuration that ran last is used until then",
-             log_str("source", d->origin), log_str("sha256", d->hash));
-    configuration_set(e->configuration, d);
-}
-
 static void config_engine_on_failed(void *arg, const struct error *err)
 {
     const struct config_engine *e = arg;
@@ -129,8 +115,20 @@ static void config_engine_on_failed(void *arg, const struct error *err)
     config_trace_refused(e->trace, err);
     publisher_refuse(e->publisher, err);
     if (e->settings->config_source == SETTINGS_CONFIG_ETCD && e->configuration != NULL &&
-        !config_source_has(e->source) && store_count(e->store) > 0)
-        config_engine_fall_back(e);
+        !config_source_has(e->source) && store_count(e->store) > 0) {
+        /* HAProxy gets what ran last, where it runs something else. */
+        struct error lost = {0};
+        cleanup(document_unref_ptr) struct document *d =
+            store_document(e->store, store_version(e->store, 0)->number, &lost);
+        if (d == NULL) {
+            log_warn(e->in->log, "the last configuration cannot be read from STATE_DIR",
+                     log_str("error", lost.message));
+        } else {
+            log_warn(e->in->log, "etcd cannot be read: the configuration that ran last is used until then",
+                     log_str("source", d->origin), log_str("sha256", d->hash));
+            configuration_set(e->configuration, d);
+        }
+    }
     if (e->configuration != NULL)
         configuration_refuse(e->configuration, err);
     config_engine_poke_report(e);
@@ -333,28 +331,18 @@ void config_engine_poke(struct config_engine *e)
 
 /* ---- leading ---- */
 
-static void config_engine_judge(const struct config_engine *e, const struct configuration_event *event)
-{
-    bool load = event->kind == CONFIGURATION_LOAD_FAILED;
-    struct culprits_verdict v = {.load = load, .why = event->error != NULL ? event->error->message : NULL};
-    if (load || event->kind == CONFIGURATION_REJECTED) {
-        if (configuration_view(e->configuration, event->target).joins)
-            return; /* its own matter */
-    } else {
-        v.accepted = configuration_accepted(e->configuration);
-    }
-    if (load || event->kind == CONFIGURATION_REJECTED || v.accepted)
-        config_source_judge(e->source, event->document, &v);
-}
-
 static void config_engine_on_event(void *arg, const struct configuration_event *event)
 {
     const struct config_engine *e = arg;
     bool of_target = event->kind == CONFIGURATION_VALIDATED || event->kind == CONFIGURATION_APPLIED ||
                      event->kind == CONFIGURATION_UNCHANGED || event->kind == CONFIGURATION_REJECTED ||
                      event->kind == CONFIGURATION_LOAD_FAILED;
-    if (of_target)
-        config_engine_judge(e, event);
+    bool load = event->kind == CONFIGURATION_LOAD_FAILED, refused = load || event->kind == CONFIGURATION_REJECTED;
+    struct culprits_verdict v = {.load = load, .why = event->error != NULL ? event->error->message : NULL};
+    v.accepted = of_target && !refused && configuration_accepted(e->configuration);
+    /* What one that joins refuses is its own matter. */
+    if (v.accepted || (refused && !configuration_view(e->configuration, event->target).joins))
+        config_source_judge(e->source, event->document, &v);
     config_report_take(e->report, event);
     config_trace_take(e->trace, event);
     config_engine_poke_report(e);
@@ -445,7 +433,7 @@ bool config_engine_ready(const struct config_engine *e, struct checks *checks)
 
 void config_engine_measure(const struct config_engine *e, const struct clients *clients)
 {
-    const struct telemetry *t = e->in->telemetry;
+    const struct metric_table *t = e->in->metrics;
     if (e->report == NULL)
         return;
     certificates_each(clients, config_report_certificate, e->report);

@@ -19,7 +19,7 @@
 #include "kube/client.h"
 #include "model/objects.h"
 #include "report/history.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #define SETTLE_MS 1000 /* what is on its way is worth no write */
@@ -199,7 +199,7 @@ static void config_report_measure_as_operator(const struct config_report *r, con
 
 static void config_report_measure(const struct config_report *r, const struct configuration_event *e)
 {
-    const struct telemetry *t = r->in->telemetry;
+    const struct metric_table *t = r->in->metrics;
     const char *target = e->url != NULL ? e->url : "";
     bool runs = e->kind == CONFIGURATION_APPLIED || e->kind == CONFIGURATION_UNCHANGED;
     config_report_measure_as_operator(r, e);
@@ -267,23 +267,6 @@ static char *config_report_trouble(const struct config_report *r)
     return NULL;
 }
 
-/* What the Secret should say: a NULL stays as it is, "" goes. */
-static void config_report_state(const struct config_report *r, char *ret[NOTES])
-{
-    size_t targets = config_report_targets(r), running = config_report_running(r);
-    char *trouble = config_report_trouble(r);
-    bool applied = trouble == NULL && running == targets;
-    bool judged =
-        config_report_count(r, CONFIGURATION_REJECTED) > 0 || config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0;
-    ret[STATUS_MESSAGE] = trouble != NULL ? text_shown(r->problem.message, TEXT_LINE, MESSAGE_MAX_BYTES)
-                          : applied       ? mem_strdup("")
-                                          : mem_printf("%zu of %zu HAProxies run it", running, targets);
-    ret[STATUS] = trouble != NULL ? trouble : mem_strdup(applied ? "Applied" : "Pending");
-    ret[OBSERVED] = r->hash != NULL ? mem_strdup(r->hash) : NULL;
-    ret[APPLIED] = applied && r->hash != NULL ? mem_strdup(r->hash) : NULL;
-    ret[FAILED] = applied ? mem_strdup("") : judged && r->hash != NULL ? mem_strdup(r->hash) : NULL;
-}
-
 /* Whether it says so: what is to go is not there. o NULL: the ConfigMap. */
 static bool config_report_says(const struct config_report *r, const struct secret_object *o, enum note note,
                                const char *value)
@@ -335,7 +318,19 @@ static void config_report_write(void *arg)
     /* Ours has not come back by the watch yet. */
     if (on_secret && str_eq(r->written_version, o->version))
         return;
-    config_report_state(r, notes);
+    /* What the Secret should say: a NULL stays as it is, "" goes. */
+    size_t targets = config_report_targets(r), running = config_report_running(r);
+    char *trouble = config_report_trouble(r);
+    bool applied = trouble == NULL && running == targets;
+    bool judged =
+        config_report_count(r, CONFIGURATION_REJECTED) > 0 || config_report_count(r, CONFIGURATION_LOAD_FAILED) > 0;
+    notes[STATUS_MESSAGE] = trouble != NULL ? text_shown(r->problem.message, TEXT_LINE, MESSAGE_MAX_BYTES)
+                            : applied       ? mem_strdup("")
+                                            : mem_printf("%zu of %zu HAProxies run it", running, targets);
+    notes[STATUS] = trouble != NULL ? trouble : mem_strdup(applied ? "Applied" : "Pending");
+    notes[OBSERVED] = r->hash != NULL ? mem_strdup(r->hash) : NULL;
+    notes[APPLIED] = applied && r->hash != NULL ? mem_strdup(r->hash) : NULL;
+    notes[FAILED] = applied ? mem_strdup("") : judged && r->hash != NULL ? mem_strdup(r->hash) : NULL;
     for (enum note i = 0; i < UPDATED; i++)
         differs = differs || !config_report_says(r, o, i, notes[i]);
     if (differs) {
@@ -511,7 +506,7 @@ struct config_report *config_report_new(const struct daemon *in, size_t target_c
                           : mem_strdup(settings->config_file != NULL ? settings->config_file : "templates");
     for (size_t i = 0; i < METRICS; i++) {
         cleanup(mem_free_ptr) char *name = mem_printf("haproxy_operator_%s", metric_rows[i].name);
-        r->metrics[i] = metrics_register_whole(in->telemetry->registry, metric_rows[i].type, name, metric_rows[i].help,
+        r->metrics[i] = metrics_register_whole(in->metrics->registry, metric_rows[i].type, name, metric_rows[i].help,
                                                metric_rows[i].labels);
     }
     for (size_t i = 0; i < r->reported_count; i++)

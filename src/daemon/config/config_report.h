@@ -5,7 +5,7 @@
  * nor by a dry run.
  *
  * Names and values are those of an operator for haproxy.cfg in a Secret; so are the names and labels of metrics that are on the page
- * where CONFIG_SOURCE is set, apart from the daemon's own (report/telemetry): its users have alerts and dashboards on them. Of several
+ * where CONFIG_SOURCE is set, apart from the daemon's own (report/metric_table): its users have alerts and dashboards on them. Of several
  * HAProxies, counters count each.
  */
 #pragma once

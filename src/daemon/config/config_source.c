@@ -268,7 +268,7 @@ static void *config_source_make_secrets(struct config_source *s, struct error *e
                                                       .namespace = s->settings->config_secret_namespace,
                                                       .name = i == 0 ? s->settings->config_secret_name
                                                                      : certificates->list[i - 1],
-                                                      .telemetry = in->telemetry,
+                                                      .metrics = in->metrics,
                                                       .log = in->log};
         c->list[i] = secret_source_new(in->base, in->kube, &options, secrets_on_changed, c);
     }
@@ -310,7 +310,7 @@ static void *config_source_make_template(struct config_source *s, struct error *
                                                     .hosts = s->hosts,
                                                     .state_fd = s->options.state_fd,
                                                     .quarantine = s->quarantine,
-                                                    .telemetry = in->telemetry,
+                                                    .metrics = in->metrics,
                                                     .trace = s->options.trace,
                                                     .log = in->log};
     return template_source_new(in->base, &options, &callbacks, s, err);

@@ -85,8 +85,8 @@ struct secret_source *secret_source_new(struct event_base *base, struct kube_cli
     s->scope = mem_printf("%s/%s", options->namespace, options->name);
     s->field_selector = mem_printf("metadata.name=%s", options->name);
     timer_init(&s->changed, base, secret_source_tell, s);
-    s->source = (struct source){
-        .scope = s->scope, .telemetry = options->telemetry, .changed = secret_source_on_changed, .arg = s};
+    s->source =
+        (struct source){.scope = s->scope, .metrics = options->metrics, .changed = secret_source_on_changed, .arg = s};
     const struct informer_options watch = {.resource = options->of,
                                            .namespace = options->namespace,
                                            .field_selector = s->field_selector,

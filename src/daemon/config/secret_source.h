@@ -29,7 +29,7 @@ struct secret_source_options {
     const struct kube_resource *of; /* kube_secrets, kube_config_maps */
     const char *namespace, *name;   /* borrowed */
     bool keeps_past;                /* for secret_source_take_past */
-    struct telemetry *telemetry;
+    struct metric_table *metrics;
     const struct log *log;
 };
 

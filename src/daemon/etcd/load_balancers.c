@@ -12,7 +12,7 @@
 #include "etcd/client.h"
 #include "etcd/watch.h"
 #include "host/timer.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #define RETRY_MS 5000
@@ -251,6 +251,6 @@ void load_balancers_measure(const struct load_balancers *l, uint64_t version)
     for (size_t i = 0; i < l->count; i++)
         counts[load_balancer_stands(&l->list[i], version)]++;
     for (unsigned i = 0; i < LOAD_BALANCER_STATES; i++)
-        metric_set(l->in->telemetry->load_balancers, (double)counts[i],
+        metric_set(l->in->metrics->load_balancers, (double)counts[i],
                    load_balancer_state_name((enum load_balancer_state)i), NULL);
 }

@@ -13,7 +13,7 @@
 #include "etcd/client.h"
 #include "host/timer.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #define WAIT_MIN_MS 500
@@ -100,7 +100,7 @@ static void publisher_fail(struct publisher *p, const struct error *err)
     bool same = p->problem.kind != ERROR_NONE && str_eq(p->problem.message, named.message);
     p->problem = named;
     p->in_sync = false;
-    metric_add(p->in->telemetry->publications, 1, "failed", NULL);
+    metric_add(p->in->metrics->publications, 1, "failed", NULL);
     if (!same)
         log_error(p->in->log, "the configuration cannot be published", log_str("error", named.message));
     publisher_retry(p);
@@ -142,7 +142,7 @@ static void publisher_lost(struct publisher *p)
 {
     log_info(p->in->log, "another producer has written in between; reading again",
              log_str("path", p->in->settings->etcd.path));
-    metric_add(p->in->telemetry->publications, 1, "conflict", NULL);
+    metric_add(p->in->metrics->publications, 1, "conflict", NULL);
     publisher_retry(p);
 }
 
@@ -174,7 +174,7 @@ static void publisher_on_committed(void *arg, bool succeeded, int64_t revision, 
         return;
     }
     bool trial = publisher_tries(p);
-    metric_add(p->in->telemetry->publications, 1, "published", NULL);
+    metric_add(p->in->metrics->publications, 1, "published", NULL);
     log_info(p->in->log, trial ? "configuration published, only to be checked" : "configuration published",
              log_str("path", p->in->settings->etcd.path), log_int("version", m->version), log_str("sha256", m->hash),
              log_int("bytes", m->len), log_int("files", m->file_count),

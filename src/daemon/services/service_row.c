@@ -154,21 +154,6 @@ static void row_replace(struct service_row *r, const char *backend, const struct
     row_set(r, backend, &to);
 }
 
-/* What drains, drains no longer than it would. */
-static void row_keep(struct service_row *r, const char *backend, bool none)
-{
-    size_t was = r->servers != NULL ? r->servers->count : 0;
-    cleanup(mem_free_ptr) struct service_server *list = mem_array(was, sizeof(list[0]));
-    struct draft to = {.list = list};
-    for (size_t i = 0; i < was && !none; i++) {
-        to.list[to.count] = r->servers->list[i];
-        if (to.list[to.count].state == SERVER_DRAINING)
-            to.list[to.count].state = SERVER_OUT;
-        to.count++;
-    }
-    row_set(r, backend, &to);
-}
-
 void service_row_take(struct service_row *r, const char *backend, const struct desired *d, bool guess,
                       const struct service_row_rules *rules, uint64_t now_ms)
 {
@@ -182,8 +167,20 @@ void service_row_take(struct service_row *r, const char *backend, const struct d
         return;
     }
     loss_limit_suspend(&r->losses);
-    if (r->kept)
-        row_keep(r, backend, rules->allow_empty && d->state == DESIRED_EMPTY);
+    if (r->kept) {
+        /* What drains, drains no longer than it would. */
+        bool none = rules->allow_empty && d->state == DESIRED_EMPTY;
+        size_t was = r->servers != NULL ? r->servers->count : 0;
+        cleanup(mem_free_ptr) struct service_server *list = mem_array(was, sizeof(list[0]));
+        struct draft to = {.list = list};
+        for (size_t i = 0; i < was && !none; i++) {
+            to.list[to.count] = r->servers->list[i];
+            if (to.list[to.count].state == SERVER_DRAINING)
+                to.list[to.count].state = SERVER_OUT;
+            to.count++;
+        }
+        row_set(r, backend, &to);
+    }
 }
 
 /* ---- their text ---- */

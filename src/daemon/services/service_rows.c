@@ -137,11 +137,11 @@ static void see_node(void *arg, const void *object)
     /* Of two nodes with one server name the first has it. */
     if (a == NULL || (d->server_count > 0 && desired_find(d, name) != NULL))
         return;
-    d->servers[d->server_count++] = (struct desired_server){.name = desired_text(d, name),
-                                                            .address = desired_text(d, a->text),
-                                                            .port = s->route->port->node_port,
-                                                            .state = SERVER_LIVE,
-                                                            .weight = -1};
+    desired_add_server(d, (struct desired_server){.name = desired_text(d, name),
+                                                  .address = desired_text(d, a->text),
+                                                  .port = s->route->port->node_port,
+                                                  .state = SERVER_LIVE,
+                                                  .weight = -1});
 }
 
 static int order_of_desired(const void *a, const void *b)
@@ -176,7 +176,7 @@ static bool desire(const struct service_rows *r, const struct entry *e, const st
     const struct cache *nodes = r->caches.nodes;
     desired_fini(ret);
     desired_init(ret);
-    ret->servers = mem_array(cache_count(nodes), sizeof(ret->servers[0]));
+    desired_make_room(ret, cache_count(nodes));
     cache_each(nodes, see_node, &(struct node_search){route, &r->settings->nodes, ret});
     if (ret->server_count > 1)
         qsort(ret->servers, ret->server_count, sizeof(ret->servers[0]), order_of_desired);

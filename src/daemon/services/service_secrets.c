@@ -243,7 +243,7 @@ void service_secrets_end(struct service_secrets *s)
                                                           .namespace = one->namespace,
                                                           .name = strchr(one->name, '/') + 1,
                                                           .keeps_past = true,
-                                                          .telemetry = s->in->telemetry,
+                                                          .metrics = s->in->metrics,
                                                           .log = s->in->log};
             one->source = secret_source_new(s->in->base, s->in->kube, &options, s->changed, s->arg);
             one->since_ms = clock_mono_ms();

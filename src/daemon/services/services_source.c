@@ -25,7 +25,7 @@
 #include "kube/resource.h"
 #include "model/service_slices.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "services/plan.h"
 #include "settings/settings.h"
 
@@ -370,19 +370,6 @@ static bool services_search(struct services_source *s, const struct services_gat
     return culprits_leaves_any_out(quarantine_culprits(q));
 }
 
-/* The operator's default certificate is in each document of a search, also in one without a port that shows it: no object is to blame for it. */
-static void services_print_default(const struct services_source *s, const struct services_plan *p, struct buf *text)
-{
-    const char *certificate = s->settings->services_default_certificate;
-    bool shown = certificate == NULL || !culprits_leaves_any_out(quarantine_culprits(s->options.quarantine));
-    for (size_t i = 0; i < p->frontend_count && !shown; i++)
-        shown = p->frontends[i].served->options.tls && !p->frontends[i].served->redirect;
-    if (!shown)
-        buf_printf(text,
-                   "backend k8s-service_default\n    server certificate 127.0.0.1:1 ssl verify none crt %s disabled\n",
-                   certificate);
-}
-
 static void services_make(struct services_source *s, const struct services_plan *p)
 {
     cleanup(buf_fini) struct buf text = {0};
@@ -399,7 +386,16 @@ static void services_make(struct services_source *s, const struct services_plan 
         quarantine_refuse(s->options.quarantine, why);
         return;
     }
-    services_print_default(s, p, &text);
+    /* The operator's default certificate is in each document of a search, also in one without a port that shows it: no
+     * object is to blame for it. */
+    const char *certificate = s->settings->services_default_certificate;
+    bool shown = certificate == NULL || !culprits_leaves_any_out(quarantine_culprits(s->options.quarantine));
+    for (size_t i = 0; i < p->frontend_count && !shown; i++)
+        shown = p->frontends[i].served->options.tls && !p->frontends[i].served->redirect;
+    if (!shown)
+        buf_printf(&text,
+                   "backend k8s-service_default\n    server certificate 127.0.0.1:1 ssl verify none crt %s disabled\n",
+                   certificate);
     log_debug(s->in->log, "configuration made of annotated Services", log_int("ports", s->served),
               log_int("computed", service_rows_view(s->rows).computed),
               log_us_as_ms("took_ms", clock_mono_us() - s->began_us));
@@ -700,7 +696,7 @@ struct services_source *services_source_new(const struct services_source_options
         [SLICES] = {.resource = &kube_service_slices}};
     for (size_t i = 0; i < WATCHED; i++) {
         s->watches[i] = (struct source){
-            .telemetry = in->telemetry, .changed = i == NODES ? services_on_nodes : services_on_object, .arg = s};
+            .metrics = in->metrics, .changed = i == NODES ? services_on_nodes : services_on_object, .arg = s};
         source_init(&s->watches[i], in->base, in->kube, in->log, &watches[i], i == SLICES ? &sink : NULL);
     }
     s->kept = cache_new(&annotated_service_record);
@@ -722,7 +718,7 @@ static void services_source_lead(void *source, bool leads, struct events *events
 static void services_source_measure(const void *source)
 {
     const struct services_source *s = source;
-    struct metric *ports = s->in->telemetry->annotated_ports;
+    struct metric *ports = s->in->metrics->annotated_ports;
     const struct service_rows_view rows = service_rows_view(s->rows);
     metric_set(ports, (double)s->served, "served", NULL);
     metric_set(ports, (double)s->refused, "refused", NULL);

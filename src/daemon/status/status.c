@@ -256,7 +256,7 @@ static int64_t wall_minus_mono_ms(const struct status *s)
 static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "backends");
-    size_t left = STATUS_LISTS_MAX, memory_left = STATUS_LISTS_MAX;
+    size_t left = STATUS_LISTS_MAX;
     for (size_t i = 0; i < s->of.mappings->count; i++) {
         const struct mapping *m = &s->of.mappings->list[i];
         yyjson_mut_val *obj = json_add_object(doc, list), *service = NULL;
@@ -266,7 +266,6 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
         json_put_text(doc, service, "name", m->rules.service);
         json_put_text(doc, service, "port", m->rules.port);
         status_nodes_put(s->desired[i], doc, obj, &left);
-        status_memory_put_nodes(m->states, wall_minus_mono_ms(s), &memory_left, doc, obj);
     }
 }
 
@@ -322,10 +321,8 @@ static void print_news(const struct status *s, const struct status_now *now, str
                    haproxies = {.doc = doc, .list = yyjson_mut_arr(doc)};
     sources_each(s->of.sources, add_watch, &watches);
     certificates_each(s->of.clients, add_certificate, &certificates);
-    struct status_haproxies h = {.checks = now->checks,
-                                 .wall_minus_mono_ms = wall_minus_mono_ms(s),
-                                 .left = STATUS_LISTS_MAX,
-                                 .memory_left = STATUS_LISTS_MAX};
+    struct status_haproxies h = {
+        .checks = now->checks, .wall_minus_mono_ms = wall_minus_mono_ms(s), .left = STATUS_LISTS_MAX};
     for (size_t i = 0; now->targets == NULL && i < settings_haproxy_count(s->in->settings); i++)
         status_haproxy_add_standby(settings_haproxy_name(s->in->settings, i), doc, haproxies.list);
     for (size_t i = 0; now->targets != NULL && i < targets_count(now->targets); i++)

@@ -20,7 +20,7 @@
  *   certificates     [{peer, certificate, not_after}]
  *   loss_limit       {max_loss_percent, delay_seconds}
  *   backends         [{backend, service {namespace, name, port}, state, problem, note, paused, endpoints,
- *                      nodes {live, draining, out, spare, listed, list}, memory {nodes, complete}}]
+ *                      nodes {live, draining, out, spare, listed, list}}]
  *                    state "ok", "empty", "waiting", "undecided"
  *     list           [{name, state, address, port, weight, reason, subject, ordinary, announced}]: what is desired. name: of the
  *                    server; null if there would be none. Of "out": subject is what was left out, ordinary: in the normal
@@ -31,7 +31,7 @@
  *                    did last, as all that is shown of its servers is of then; runtime_verification: "untested", "verified",
  *                    "suspended", "failed", "disabled", as the metric of that name. Of a "standby" there are url, state, text and no backends
  *     backends       [{backend, state, text, readable, since, removal_delayed {servers, names, until}, overridden,
- *                      servers {live, draining, leaving, parked, spare, unmanaged, another_cluster, up, down, overridden, listed, list}, memory {...}}]
+ *                      servers {live, draining, leaving, parked, spare, unmanaged, another_cluster, up, down, overridden, listed, list}}]
  *                      since: it is in sync, or is not; up, down: of the live ones, what HAProxy's health check says; up null: it
  *                      cannot be read
  *       list         [{name, address, port, weight, state, line, running, health, down_since, overridden, removal_delayed_until}]: what HAProxy
@@ -40,18 +40,6 @@
  *                    "ready", "drain", "maint"; health: "up" or "down" by HAProxy's check when it was last read (RESYNC_PERIOD), "up"
  *                    without a check; down_since: when that was first read; overridden: the admin state if an operator has
  *                    set it; removal_delayed_until: the loss limit keeps it until then
- *   memory           what is decided by and neither HAProxy nor Kubernetes shows, for `plan`; a list that would be too long is empty,
- *                    and complete is false
- *     nodes          of a Service [{server, state, until, announced}]: "draining" until then, or "out"
- *     runtime_updates, reload_due, file_problem    whether they are made now; HAProxy may not run what haproxy.cfg says; why nothing may
- *                    be written to that
- *     paused_until, reverted                       another writer reverts the changes: writes pause until then; how it did it
- *     losses         [{server, until, of, delayed}]: lost without an announcement, and counted until then; of so many servers; delayed:
- *                    its removal; lost, lost_of: the numbers when some were delayed last
- *     parked         [{server, since, spare}]
- *     admin_states   [{server, operator, commanded, lost}]: "ready", "drain" or "maint", as an operator or the daemon has set it; lost:
- *                    HAProxy has it no more, it is set again; admin_states_known: there was a first reading
- *     nodes          of a HAProxy [{server, node}]: which node a server was that is not desired any more
  *   templates        {from, set, rendered_at, took_us, files, renders {changed, unchanged, failed}, change, failure {at, text}, remarks,
  *                    remark_list, problem, watches [...]}; null without CONFIG_SOURCE=template. rendered_at, took_us, files: of the last
  *                    render that went well; renders: since the start; problem: of the set or the last render; failure: the last one, that is

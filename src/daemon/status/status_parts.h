@@ -11,8 +11,6 @@
 
 struct config_engine;
 struct desired;
-struct server_states;
-struct servers_backend;
 struct target;
 struct yyjson_mut_doc;
 struct yyjson_mut_val;
@@ -25,7 +23,6 @@ struct status_haproxies {
     const struct checks *checks;
     int64_t wall_minus_mono_ms; /* constant, so that a future time is the same each time */
     size_t left;                /* servers that may still be listed */
-    size_t memory_left;         /* what of the memory may still be */
     int64_t in_sync_since_ms;   /* of those that are, the last one; wall clock, 0: none yet */
 };
 
@@ -37,13 +34,6 @@ void status_haproxy_add_standby(const char *url, struct yyjson_mut_doc *doc, str
 
 /* status_source.c: "templates", "services" and "etcd" of the document. */
 void status_source_put(const struct config_engine *e, struct yyjson_mut_doc *doc, struct yyjson_mut_val *root);
-
-/* status_haproxy.c: what the daemon decides by and neither HAProxy nor Kubernetes shows, for `plan` (cli/daemon_memory), as "memory"
- * of a Service's backend, and of a backend in one HAProxy. A list is there as a whole, or `complete` is false and it is empty. */
-void status_memory_put_nodes(const struct server_states *states, int64_t wall_minus_mono_ms, size_t *left,
-                             struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj);
-void status_memory_put_servers(struct servers_backend *s, int64_t wall_minus_mono_ms, size_t *left,
-                               struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj);
 
 /* status.c: since when each check of /readyz fails, or has a remark: only those are kept. A plain value. */
 struct status_since_entry {

@@ -169,18 +169,6 @@ static void put_load_balancers(const struct load_balancers *l, uint64_t version,
         json_put_count(doc, obj, load_balancer_state_name((enum load_balancer_state)state), counts[state]);
 }
 
-static void put_producer(const struct config_engine *e, yyjson_mut_doc *doc, yyjson_mut_val *obj)
-{
-    struct publisher_view v = publisher_view(config_engine_publisher(e));
-    json_put_text(doc, obj, "role", "producer");
-    json_put_bool(doc, obj, "leading", v.leads);
-    json_put_count(doc, obj, "version", v.version);
-    json_put_text(doc, obj, "sha256", v.sha256);
-    json_put_time(doc, obj, "published_at", v.published_ms);
-    json_put_text(doc, obj, "problem", v.problem);
-    put_load_balancers(config_engine_load_balancers(e), v.version, doc, json_put_object(doc, obj, "load_balancers"));
-}
-
 void status_source_put(const struct config_engine *e, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     const struct config_source *source = config_engine_source(e);
@@ -195,10 +183,20 @@ void status_source_put(const struct config_engine *e, yyjson_mut_doc *doc, yyjso
         put_services(services, doc, json_put_object(doc, root, "services"));
     else
         json_put_text(doc, root, "services", NULL);
-    if (config_engine_publisher(e) != NULL)
-        put_producer(e, doc, json_put_object(doc, root, "etcd"));
-    else if (etcd == NULL)
+    if (config_engine_publisher(e) != NULL) {
+        yyjson_mut_val *obj = json_put_object(doc, root, "etcd");
+        struct publisher_view v = publisher_view(config_engine_publisher(e));
+        json_put_text(doc, obj, "role", "producer");
+        json_put_bool(doc, obj, "leading", v.leads);
+        json_put_count(doc, obj, "version", v.version);
+        json_put_text(doc, obj, "sha256", v.sha256);
+        json_put_time(doc, obj, "published_at", v.published_ms);
+        json_put_text(doc, obj, "problem", v.problem);
+        put_load_balancers(config_engine_load_balancers(e), v.version, doc,
+                           json_put_object(doc, obj, "load_balancers"));
+    } else if (etcd == NULL) {
         json_put_text(doc, root, "etcd", NULL);
+    }
     if (etcd == NULL)
         return;
     yyjson_mut_val *obj = json_put_object(doc, root, "etcd");

@@ -115,22 +115,14 @@ static const char *remark_log_message(enum remarks_of of, const struct remark *m
                          : "a template has a note about an object";
 }
 
-/* How many of one namespace are kept. */
-static size_t remarks_share(const struct remark *list, size_t count)
-{
-    cleanup(tally_fini) struct tally namespaces = {0};
-    if (count <= REMARKS_MAX)
-        return count;
-    for (size_t i = 0; i < count; i++)
-        (void)tally_add(&namespaces, list[i].namespace, 1);
-    size_t share = REMARKS_MAX / tally_count(&namespaces);
-    return share > 0 ? share : 1;
-}
-
 void remarks_replace(struct remarks *r, struct remark *list, size_t count)
 {
-    size_t taken = 0, share = remarks_share(list, count);
-    cleanup(tally_fini) struct tally counts = {0};
+    size_t taken = 0, share = count;
+    cleanup(tally_fini) struct tally counts = {0}, namespaces = {0};
+    for (size_t i = 0; i < count && count > REMARKS_MAX; i++)
+        (void)tally_add(&namespaces, list[i].namespace, 1);
+    if (count > REMARKS_MAX)
+        share = tally_count(&namespaces) < REMARKS_MAX ? REMARKS_MAX / tally_count(&namespaces) : 1;
     for (size_t i = 0; i < count; i++) {
         struct remark m = list[i];
         if (taken == REMARKS_MAX || tally_add(&counts, m.namespace, 1) >= share || remarks_has(list, taken, &m)) {

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "haproxy/storage_files.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "template/render.h"
 
 /* What is kept of one file that was rendered: enough to say how the next one differs. */
@@ -26,7 +26,7 @@ struct file_memories {
 };
 
 struct renders {
-    struct telemetry *telemetry;
+    struct metric_table *metrics;
     bool differs; /* what is compared now: a change was found */
     struct renders_view view;
     struct render_change *changes;
@@ -126,10 +126,10 @@ static void renders_compare(struct renders *r, const struct rendered *rendered, 
 
 /* ---- all ---- */
 
-struct renders *renders_new(struct telemetry *telemetry)
+struct renders *renders_new(struct metric_table *metrics)
 {
     struct renders *r = mem_alloc(sizeof(*r));
-    r->telemetry = telemetry;
+    r->metrics = metrics;
     r->changes = mem_array(RENDERS_CHANGES_MAX, sizeof(r->changes[0]));
     return r;
 }
@@ -149,11 +149,11 @@ void renders_failed(struct renders *r, const struct error *err, bool rendered)
     r->failure = *err;
     r->view.failed_wall_ms = (int64_t)clock_wall_ms();
     r->view.failed += rendered;
-    if (r->telemetry == NULL)
+    if (r->metrics == NULL)
         return;
-    metric_set(r->telemetry->template_render_ok, 0, NULL);
+    metric_set(r->metrics->template_render_ok, 0, NULL);
     if (rendered)
-        metric_add(r->telemetry->template_renders, 1, "failed", NULL);
+        metric_add(r->metrics->template_renders, 1, "failed", NULL);
 }
 
 void renders_succeeded(struct renders *r, const struct rendered *rendered, const struct storage_files *files, bool same,
@@ -166,13 +166,13 @@ void renders_succeeded(struct renders *r, const struct rendered *rendered, const
     r->view.changed += !same;
     if (!same)
         renders_compare(r, rendered, files);
-    if (r->telemetry == NULL)
+    if (r->metrics == NULL)
         return;
-    metric_add(r->telemetry->template_renders, 1, same ? "unchanged" : "changed", NULL);
-    metric_observe(r->telemetry->template_render_duration, (double)rendered->took_us / 1e6, NULL);
-    metric_set(r->telemetry->template_last_render, (double)r->view.succeeded_wall_ms / 1000, NULL);
+    metric_add(r->metrics->template_renders, 1, same ? "unchanged" : "changed", NULL);
+    metric_observe(r->metrics->template_render_duration, (double)rendered->took_us / 1e6, NULL);
+    metric_set(r->metrics->template_last_render, (double)r->view.succeeded_wall_ms / 1000, NULL);
     if (newest)
-        metric_set(r->telemetry->template_render_ok, 1, NULL);
+        metric_set(r->metrics->template_render_ok, 1, NULL);
 }
 
 struct renders_view renders_view(const struct renders *r)

@@ -13,10 +13,10 @@
 struct rendered;
 struct renders;
 struct storage_files;
-struct telemetry;
+struct metric_table;
 
-struct renders *renders_new(struct telemetry *telemetry) must_check; /* NULL: nothing is counted */
-void renders_free(struct renders *r);                                /* NULL is allowed */
+struct renders *renders_new(struct metric_table *metrics) must_check; /* NULL: nothing is counted */
+void renders_free(struct renders *r);                                 /* NULL is allowed */
 
 /* Of the set, or, with rendered, of a render. */
 void renders_failed(struct renders *r, const struct error *err, bool rendered);

@@ -212,7 +212,7 @@ static void set_source_watch(struct set_source *s, struct event_base *base, cons
     const struct secret_source_options object = {.of = of,
                                                  .namespace = s->options.settings->template_from.namespace,
                                                  .name = name,
-                                                 .telemetry = s->options.telemetry,
+                                                 .metrics = s->options.metrics,
                                                  .log = s->options.log};
     s->objects[s->object_count++] = secret_source_new(base, s->options.kube, &object, changed, s);
 }

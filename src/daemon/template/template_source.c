@@ -26,7 +26,7 @@
 #include "model/cache.h"
 #include "net/digest.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "services/owners.h"
 #include "settings/settings.h"
 #include "settings/table.h"
@@ -132,23 +132,6 @@ static void template_source_settle_owners(void *source)
     s->next_owners = NULL;
 }
 
-/* What an object gives up by a change stays its own until that is accepted. */
-static void template_source_take_owners(struct template_source *s, const char *now)
-{
-    struct service_owners all = {0};
-    struct buf text = {0};
-    bool may_go_back = culprits_may_go_back(quarantine_culprits(s->options.quarantine));
-    free(s->next_owners);
-    s->next_owners = may_go_back ? mem_strdup(now) : NULL;
-    service_owners_read(&all, now);
-    if (may_go_back)
-        service_owners_read(&all, s->owners);
-    service_owners_print(&all, &text);
-    service_owners_fini(&all);
-    template_source_set_owners(s, mem_strdup(buf_str(&text)));
-    buf_fini(&text);
-}
-
 /* For a render: those that stay are marked. Allocates. */
 static char *template_source_owners(const struct template_source *s)
 {
@@ -211,8 +194,21 @@ static int template_source_take(struct template_source *s, struct rendered *r, s
         buf_clear(&s->before);
         buf_addn(&s->before, cfg->bytes, r->placed ? cfg->len : 0);
     }
-    if (r->owners != NULL)
-        template_source_take_owners(s, r->owners);
+    if (r->owners != NULL) {
+        /* What an object gives up by a change stays its own until that is accepted. */
+        struct service_owners all = {0};
+        struct buf text = {0};
+        bool may_go_back = culprits_may_go_back(quarantine_culprits(s->options.quarantine));
+        free(s->next_owners);
+        s->next_owners = may_go_back ? mem_strdup(r->owners) : NULL;
+        service_owners_read(&all, r->owners);
+        if (may_go_back)
+            service_owners_read(&all, s->owners);
+        service_owners_print(&all, &text);
+        service_owners_fini(&all);
+        template_source_set_owners(s, mem_strdup(buf_str(&text)));
+        buf_fini(&text);
+    }
     set_quarantine_remark(s->quarantine, e->set, r);
     remarks_take(s->remarks, e->set, watches_objects(e->watches), r);
     if (of_newest) {
@@ -533,7 +529,7 @@ struct template_source *template_source_new(struct event_base *base, const struc
     timer_init(&s->keep, base, template_source_keep, s);
     s->losses_limit.period_ms = 60000;
     s->remarks = remarks_new(REMARKS_OF_TEMPLATES, options->log);
-    s->renders = renders_new(options->telemetry);
+    s->renders = renders_new(options->metrics);
     quarantine_listen(options->quarantine, template_source_on_quarantine, template_source_settle_owners, s);
     host_memory_listen(options->hosts, template_source_on_owners, s);
     s->listener = (struct kube_client_listener){.on_credentials = template_source_on_credentials, .arg = s};
@@ -650,7 +646,7 @@ static bool template_source_ready(const void *source, struct checks *checks)
 static void template_source_measure(const void *source)
 {
     const struct template_source *s = source;
-    struct telemetry *t = s->options.telemetry;
+    struct metric_table *t = s->options.metrics;
     struct metric *const gauges[] = {t->template_objects, t->template_object_bytes, t->template_objects_left_out,
                                      t->template_resource_synced, t->template_removals_delayed};
     for (size_t i = 0; i < array_len(gauges); i++)

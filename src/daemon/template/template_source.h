@@ -30,7 +30,7 @@ struct settings;
 struct source_ops;
 struct storage_files;
 struct storage_known;
-struct telemetry;
+struct metric_table;
 struct template_set;
 struct template_source;
 struct watches;
@@ -44,7 +44,7 @@ struct template_source_options {
     struct storage_known *known; /* certificates of configurations before */
     struct host_memory *hosts;   /* the owners of hosts; NULL: none are known, and none are kept */
     int state_fd;                /* of STATE_DIR, where what is seen is kept; -1: it is not */
-    struct telemetry *telemetry;
+    struct metric_table *metrics;
     struct config_trace *trace; /* NULL: none */
     const struct log *log;
 };

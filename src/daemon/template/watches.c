@@ -124,7 +124,7 @@ static void part_begin(struct watch_entry *e, const char *namespace)
     p->of = e;
     p->namespace = mem_strdup(namespace);
     p->source = (struct source){.scope = p->namespace,
-                                .telemetry = w->options.telemetry,
+                                .metrics = w->options.metrics,
                                 .changed = part_on_changed,
                                 .moved = part_on_moved,
                                 .arg = p};

@@ -61,16 +61,3 @@ struct cfg_line_difference {
 void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_file *before,
                               const struct cfg_file *after);
 void cfg_line_difference_fini(struct cfg_line_difference *d);
-
-/* Which lines may differ: those that a transaction is to write. section NULL: the header of s itself. */
-struct cfg_file_managed {
-    bool (*is_ours)(const void *arg, const char *kind, const char *name, const char *first, const char *second);
-    const void *arg;
-};
-
-/* What of `before` means something else in `after`, which the API would write in its place, with line numbers of
- * `before`: not comments, white space, quotes, the order of sections or that of lines of different kinds. `ours`
- * NULL: nothing may differ. NULL: nothing. Allocates. Lines are named by their first two words: what follows may be
- * a secret. */
-char *cfg_file_compare(const struct cfg_file *before, const struct cfg_file *after,
-                       const struct cfg_file_managed *ours) must_check;

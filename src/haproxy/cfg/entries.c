@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/cfg/damage.h"
 #include "haproxy/cfg/words.h"
 
 struct cfg_entries {

@@ -1,11 +1,13 @@
 /*
  * A haproxy.cfg as what it says, in an order that makes two of them comparable: by section, then by kind of line, and
  * within a kind, where the order matters, as in the file. Comments, white space, quotes, the order of sections and of
- * lines of different kinds say nothing (HAProxy's configuration manual, 2.1). For haproxy/cfg/difference.
+ * lines of different kinds say nothing (HAProxy's configuration manual, 2.1). For haproxy/cfg/difference and damage.
  */
 #pragma once
 
-#include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/file.h"
+
+struct cfg_file_managed;
 
 /* A line, or a section's header. */
 struct cfg_entry {

@@ -1,6 +1,6 @@
 /*
  * One line of haproxy.cfg as words, by the rules of HAProxy's configuration manual, section 2.2: white space
- * separates, '#' begins a comment, "" and '' quote, a backslash escapes. For haproxy/cfg/servers only.
+ * separates, '#' begins a comment, "" and '' quote, a backslash escapes. For haproxy/cfg/unsupported_lines only.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/damage.h"
 #include "haproxy/cfg/edit.h"
 #include "haproxy/dataplane/driver_internal.h"
 

@@ -39,14 +39,18 @@ static struct transaction_action read_back_done(struct read_back *r)
     return (struct transaction_action){.type = TRANSACTION_FINISHED};
 }
 
-static bool read_back_is_blind(const struct read_back *r, const struct runtime *running, size_t end)
+/* Why what is not wrong is not known to be right, or not over yet; NULL: all of it is. */
+static const char *read_back_doubt(const struct read_back *r, const struct runtime *running, size_t end)
 {
     for (size_t i = r->at; r->strict && i < end; i++) {
         const struct change *c = r->changes->list[i];
-        if ((c->fields & SERVER_WEIGHT) && runtime_find(running, c->server->name)->weight < 0)
-            return true;
+        const struct runtime_server *is = runtime_find(running, c->server->name);
+        if (c->kind == CHANGE_REMOVE_SERVER && is != NULL)
+            return "HAProxy has a server that is removed";
+        if ((c->fields & SERVER_WEIGHT) && is->weight < 0)
+            return "the Data Plane API shows no weights";
     }
-    return false;
+    return NULL;
 }
 
 struct transaction_action read_back_answer(struct read_back *r, const struct dataplane_answer *a)
@@ -67,8 +71,9 @@ struct transaction_action read_back_answer(struct read_back *r, const struct dat
         (void)error_set(&r->why, ERROR_INVALID, "%s", problem);
         return read_back_done(r);
     }
-    if (read_back_is_blind(r, &running, next)) {
-        (void)error_set(&r->why, ERROR_INVALID, "the Data Plane API shows no weights");
+    const char *doubt = read_back_doubt(r, &running, next);
+    if (doubt != NULL) {
+        (void)error_set(&r->why, ERROR_INVALID, "%s", doubt);
         return read_back_done(r);
     }
     r->at = next;

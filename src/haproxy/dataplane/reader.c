@@ -6,8 +6,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "haproxy/cfg/backend.h"
 #include "haproxy/cfg/content.h"
-#include "haproxy/cfg/servers.h"
+#include "haproxy/cfg/unsupported_lines.h"
 #include "haproxy/dataplane/about.h"
 #include "haproxy/dataplane/client.h"
 #include "haproxy/dataplane/codec.h"
@@ -197,6 +198,19 @@ static void take_unloaded(struct reader *o, const char *head, size_t len)
         (void)replacement_told(head, len, version, &o->told);
 }
 
+/* Of a server that the file has no more, the command was the first half of its end. */
+static void take_removals(struct reader *o, const struct cfg_file *file)
+{
+    cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
+    for (size_t i = 0; i < o->told.count; i++) {
+        struct change *c = o->told.list[i];
+        cfg_lines_find(&lines, file, c->backend->name);
+        if (c->fields == SERVER_MAINTENANCE && c->server->maintenance &&
+            cfg_lines_server(&lines, c->server->name) == NULL)
+            c->kind = CHANGE_REMOVE_SERVER;
+    }
+}
+
 static void take_raw(struct reader *o, const struct dataplane_answer *a)
 {
     cleanup(cfg_file_fini) struct cfg_file head = {0};
@@ -218,6 +232,7 @@ static void take_raw(struct reader *o, const struct dataplane_answer *a)
         readout_let_file_go(o->to, false);
         return;
     }
+    take_removals(o, file);
     o->file_version = known ? head.version : file->version;
     o->to->file_problem = cfg_file_problem(file);
     o->to->defaults_problem = cfg_file_defaults_problem(file);
@@ -374,13 +389,6 @@ static void reader_on_turn(void *arg)
 
 /* ---- one after the other ---- */
 
-/* A backend is not understood: no more of it. */
-static bool is_done(const struct reader *o)
-{
-    const struct reading *f = &o->to->found[o->at];
-    return o->step == READER_TEMPLATES || !f->backend.exists || f->unreadable.kind != ERROR_NONE;
-}
-
 static void reader_advance(struct reader *o)
 {
     if (o->step == READER_RAW && o->as_last) {
@@ -391,7 +399,8 @@ static void reader_advance(struct reader *o)
         reader_read_list(o);
     } else if (o->step == READER_RAW || o->step == READER_LIST) {
         ask_backend(o);
-    } else if (is_done(o)) {
+    } else if (o->step == READER_TEMPLATES || !o->to->found[o->at].backend.exists ||
+               o->to->found[o->at].unreadable.kind != ERROR_NONE) { /* not understood: no more of it */
         o->at++;
         ask_backend(o);
     } else {
@@ -490,18 +499,6 @@ static bool runs_nothing(const struct reader *o, const struct backend *b, const 
            b->server_count == 0 && b->template_count == 0;
 }
 
-static void take_runtime(const struct reader *o, struct reading *f, const struct dataplane_answer *a)
-{
-    struct error err = {0};
-    struct runtime *r = &f->runtime;
-    if (dataplane_answer_check(a, &err) == 0 && codec_read_runtime(a->body, a->body_len, r, &err) == 0)
-        return;
-    runtime_fini(r);
-    r->readable = runs_nothing(o, readout_backend(f), a);
-    if (!r->readable)
-        r->why = mem_strdup(err.message);
-}
-
 /* Who gave no answer in all the time of a request gives none about the next backend either. */
 static void give_runtime_up(struct reader *o, const struct error *err)
 {
@@ -570,7 +567,15 @@ static void lane_on_answer(void *arg, const struct dataplane_answer *a)
         give_runtime_up(o, a->error);
         return;
     }
-    take_runtime(o, &o->to->found[l->at], a);
+    struct error err = {0};
+    struct reading *f = &o->to->found[l->at];
+    struct runtime *r = &f->runtime;
+    if (dataplane_answer_check(a, &err) != 0 || codec_read_runtime(a->body, a->body_len, r, &err) != 0) {
+        runtime_fini(r);
+        r->readable = runs_nothing(o, readout_backend(f), a);
+        if (!r->readable)
+            r->why = mem_strdup(err.message);
+    }
     ask_runtime(o);
 }
 

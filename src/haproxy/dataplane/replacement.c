@@ -251,31 +251,6 @@ static struct transaction_action replacement_failed(struct replacement *r, const
     return replacement_done(r, result);
 }
 
-/* A 500 that came after the write: its version is the next one. */
-static bool replacement_is_written(const struct replacement *r, const struct dataplane_answer *a)
-{
-    return r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL && a->status == 500 &&
-           a->version == r->version + 1;
-}
-
-static struct transaction_action replacement_look(struct replacement *r, const struct dataplane_answer *a)
-{
-    r->version = a->version;
-    replacement_takes_reload(r, a->excerpt);
-    r->state = REPLACEMENT_LOOK;
-    return (struct transaction_action){.type = TRANSACTION_SEND, .method = "GET", .path = "/configuration/raw"};
-}
-
-/* Another writer may have been there since: that is found when it is read again. */
-static struct transaction_action replacement_looked(struct replacement *r, const struct dataplane_answer *a)
-{
-    if (transaction_is_success(a) && a->version == r->version)
-        return (struct transaction_action){.type = TRANSACTION_JUDGE};
-    transaction_explain(&r->error, a, replacement_doing(r),
-                        transaction_is_success(a) ? "its version is another" : NULL);
-    return replacement_done(r, TRANSACTION_UNKNOWN);
-}
-
 /* The next server from `at` on that the file has no more. */
 static struct transaction_action replacement_delete_next(struct replacement *r)
 {
@@ -322,17 +297,6 @@ static struct transaction_action replacement_answered(struct replacement *r, con
     return replacement_done(r, TRANSACTION_COMMITTED);
 }
 
-static struct transaction_action replacement_verified(struct replacement *r, const struct dataplane_answer *a)
-{
-    struct transaction_action next = read_back_answer(&r->back, a);
-    if (next.type == TRANSACTION_SEND)
-        return next;
-    if (r->back.why.kind == ERROR_NONE)
-        return replacement_delete_next(r);
-    replacement_takes_reload(r, r->back.why.message);
-    return replacement_done(r, TRANSACTION_COMMITTED);
-}
-
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a)
 {
     r->took_us += a->duration_us;
@@ -343,12 +307,31 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
         return replacement_added(r, a);
     if (r->state == REPLACEMENT_STATE || r->state == REPLACEMENT_DELETE)
         return replacement_answered(r, a);
-    if (r->state == REPLACEMENT_VERIFY)
-        return replacement_verified(r, a);
-    if (r->state == REPLACEMENT_LOOK)
-        return replacement_looked(r, a);
-    if (replacement_is_written(r, a))
-        return replacement_look(r, a);
+    if (r->state == REPLACEMENT_VERIFY) {
+        struct transaction_action next = read_back_answer(&r->back, a);
+        if (next.type == TRANSACTION_SEND)
+            return next;
+        if (r->back.why.kind == ERROR_NONE)
+            return replacement_delete_next(r);
+        replacement_takes_reload(r, r->back.why.message);
+        return replacement_done(r, TRANSACTION_COMMITTED);
+    }
+    if (r->state ==
+        REPLACEMENT_LOOK) { /* another writer may have been there since: that is found when it is read again */
+        if (transaction_is_success(a) && a->version == r->version)
+            return (struct transaction_action){.type = TRANSACTION_JUDGE};
+        transaction_explain(&r->error, a, replacement_doing(r),
+                            transaction_is_success(a) ? "its version is another" : NULL);
+        return replacement_done(r, TRANSACTION_UNKNOWN);
+    }
+    /* A 500 that came after the write: its version is the next one. */
+    if (r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL && a->status == 500 &&
+        a->version == r->version + 1) {
+        r->version = a->version;
+        replacement_takes_reload(r, a->excerpt);
+        r->state = REPLACEMENT_LOOK;
+        return (struct transaction_action){.type = TRANSACTION_SEND, .method = "GET", .path = "/configuration/raw"};
+    }
     /* The version shows that the API answered, not a login page in front of it. */
     bool good = transaction_is_success(a) && a->version > 0;
     if (!good && r->state == REPLACEMENT_RESTORE) {

@@ -160,17 +160,6 @@ static void election_done(struct election *e)
         released(e->released_arg); /* may free e */
 }
 
-static void log_holder(struct election *e)
-{
-    const char *holder = election_holder(e);
-    if (holder == NULL || str_eq(holder, e->logged_holder))
-        return;
-    free(e->logged_holder);
-    e->logged_holder = mem_strdup(holder);
-    if (e->callbacks.holder != NULL && !lease_machine_is_held(&e->machine) && !e->machine.stopping)
-        e->callbacks.holder(e->arg, e->logged_holder);
-}
-
 static void election_feed(struct election *e, const struct lease_machine_event *event)
 {
     unsigned actions = lease_machine_step(&e->machine, event, clock_boot_ms());
@@ -182,7 +171,13 @@ static void election_feed(struct election *e, const struct lease_machine_event *
         timer_set(&e->timer, due > now ? due - now : 0);
     else
         timer_cancel(&e->timer);
-    log_holder(e);
+    const char *holder = election_holder(e);
+    if (holder != NULL && !str_eq(holder, e->logged_holder)) {
+        free(e->logged_holder);
+        e->logged_holder = mem_strdup(holder);
+        if (e->callbacks.holder != NULL && !lease_machine_is_held(&e->machine) && !e->machine.stopping)
+            e->callbacks.holder(e->arg, e->logged_holder);
+    }
     if (actions & LEASE_DONE)
         election_done(e);
     else if (actions & LEASE_DEPOSED)
@@ -197,22 +192,6 @@ static void election_feed_type(struct election *e, enum lease_machine_event_type
 }
 
 /* ---- answers ---- */
-
-static void on_lease(struct election *e, const struct buf *body)
-{
-    struct lease lease;
-    struct error err;
-    if (lease_decode(buf_str(body), body->len, &lease, &err) != 0) {
-        error_prefix(&err, "%s %s%s: the answer cannot be used", e->method, kube_client_server(e->client), e->path);
-        trouble(e, false, err.message);
-        election_feed_type(e, LEASE_EVENT_FAILED);
-        return;
-    }
-    buf_clear(&e->json);
-    buf_addn(&e->json, buf_str(body), body->len);
-    no_trouble(e, lease.holder);
-    election_feed(e, &(struct lease_machine_event){.type = LEASE_EVENT_RECORD, .lease = &lease, .retry_after_ms = -1});
-}
 
 static void on_refusal(struct election *e, const struct http_response *r)
 {
@@ -243,7 +222,19 @@ static void election_on_done(void *arg, const struct http_response *r, const str
         trouble(e, false, err->message);
         election_feed_type(e, LEASE_EVENT_FAILED);
     } else if (r->status == 200 || r->status == 201) {
-        on_lease(e, r->body);
+        struct lease lease;
+        struct error odd;
+        if (lease_decode(buf_str(r->body), r->body->len, &lease, &odd) != 0) {
+            error_prefix(&odd, "%s %s%s: the answer cannot be used", e->method, kube_client_server(e->client), e->path);
+            trouble(e, false, odd.message);
+            election_feed_type(e, LEASE_EVENT_FAILED);
+            return;
+        }
+        buf_clear(&e->json);
+        buf_addn(&e->json, buf_str(r->body), r->body->len);
+        no_trouble(e, lease.holder);
+        election_feed(e,
+                      &(struct lease_machine_event){.type = LEASE_EVENT_RECORD, .lease = &lease, .retry_after_ms = -1});
     } else if (r->status == 409) {
         election_feed_type(e, LEASE_EVENT_CONFLICT);
     } else if (r->status == 404 && !str_eq(e->method, "POST")) {

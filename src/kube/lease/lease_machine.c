@@ -279,11 +279,14 @@ unsigned lease_machine_step(struct lease_machine *l, const struct lease_machine_
 
 /* ---- what is written ---- */
 
-/* Each renewal has to be another record than any before: where nothing changes, the server takes it for no write at
- * all, and the others see no renewal; nor do they where they see again what they saw before. So a wall clock that
- * stands still, or is set back a little, is counted on, also from what an earlier process of this name wrote. */
-static void renewal_time(struct lease_machine *l, uint64_t wall_us, char *ret)
+void lease_machine_next(struct lease_machine *l, uint64_t wall_us, struct lease *ret)
 {
+    bool ours = lease_machine_is_held(l), creating = l->state == LEASE_CREATING,
+         releasing = l->state == LEASE_RELEASING;
+    struct lease next = {.duration_s = releasing ? 1 : LEASE_DURATION_S};
+    /* Each renewal has to be another record than any before: where nothing changes, the server takes it for no write at
+     * all, and the others see no renewal; nor do they where they see again what they saw before. So a wall clock that
+     * stands still, or is set back a little, is counted on, also from what an earlier process of this name wrote. */
     int64_t read_us = 0;
     bool read = lease_machine_is_held(l) && rfc3339_parse(l->lease.renew_time, &read_us) == 0 && read_us > 0;
     uint64_t before[] = {read ? (uint64_t)read_us : 0, l->written_us};
@@ -291,15 +294,7 @@ static void renewal_time(struct lease_machine *l, uint64_t wall_us, char *ret)
         if (wall_us <= before[i] && before[i] - wall_us < 1000000u)
             wall_us = before[i] + 1;
     l->written_us = wall_us;
-    rfc3339_format((int64_t)wall_us, 6, ret); /* Kubernetes' MicroTime */
-}
-
-void lease_machine_next(struct lease_machine *l, uint64_t wall_us, struct lease *ret)
-{
-    bool ours = lease_machine_is_held(l), creating = l->state == LEASE_CREATING,
-         releasing = l->state == LEASE_RELEASING;
-    struct lease next = {.duration_s = releasing ? 1 : LEASE_DURATION_S};
-    renewal_time(l, wall_us, next.renew_time);
+    rfc3339_format((int64_t)wall_us, 6, next.renew_time); /* Kubernetes' MicroTime */
     if (!releasing)
         memcpy(next.holder, l->identity, sizeof(next.holder));
     if (!creating) {

@@ -262,15 +262,6 @@ void admin_states_written(struct admin_states *m, const char *name, bool mainten
     mark->lost = mark->theirs != RUNTIME_READY; /* no harm where it is there still */
 }
 
-void admin_states_recall(struct admin_states *m, const char *name, enum runtime_admin theirs, enum runtime_admin ours,
-                         bool lost)
-{
-    struct admin_state *mark = find_or_add(m, name);
-    mark->theirs = theirs;
-    mark->ours = ours;
-    mark->lost = lost;
-}
-
 bool admin_states_holds(const struct admin_states *m)
 {
     for (size_t i = 0; i < m->count; i++)

@@ -66,9 +66,6 @@ bool admin_states_correct(struct admin_states *m, struct runtime *r, bool other_
 /* A runtime update has changed the line, also in or out of maintenance, in which it is or is not now: file and running
  * HAProxy have the same, as the caller's row should. */
 void admin_states_written(struct admin_states *m, const char *name, bool maintenance);
-/* What was known before; each name once. */
-void admin_states_recall(struct admin_states *m, const char *name, enum runtime_admin theirs, enum runtime_admin ours,
-                         bool lost);
 /* A command has set some state. */
 bool admin_states_holds(const struct admin_states *m);
 /* A reload is on its way that ends all of those, and no reading will show it. */

@@ -179,20 +179,6 @@ static void leave(struct diff_merge *m, const struct diff_line *line, const char
     }
 }
 
-static void add_spares(struct diff_merge *m)
-{
-    const struct diff_lines *l = m->lines;
-    for (size_t i = 0; i < m->desired->spare_count && m->parked < PARKING_MAX; i++) {
-        const struct desired_server *spare = &m->desired->spares[i];
-        cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
-        if (why != NULL ||
-            (l->count > 0 && bsearch(&spare->name, l->list, l->count, sizeof(l->list[0]), str_order) != NULL))
-            continue;
-        diff_add_server(m, spare)->structural = true;
-        m->parked++;
-    }
-}
-
 /* Without anything else that goes by a transaction the lazy ones wait. */
 static void drop_idle(struct diff *d)
 {
@@ -265,8 +251,15 @@ static void diff_servers(struct diff_merge *m)
             w++;
         merge_one(m, line, order >= 0 ? want : NULL);
     }
-    if (m->rules->parking != NULL)
-        add_spares(m);
+    for (size_t k = 0; m->rules->parking != NULL && k < m->desired->spare_count && m->parked < PARKING_MAX; k++) {
+        const struct desired_server *spare = &m->desired->spares[k];
+        cleanup(mem_free_ptr) char *why = clash(m->actual, NULL, spare->name, m->rules);
+        if (why != NULL || (lines->count > 0 && bsearch(&spare->name, lines->list, lines->count, sizeof(lines->list[0]),
+                                                        str_order) != NULL))
+            continue;
+        diff_add_server(m, spare)->structural = true;
+        m->parked++;
+    }
 }
 
 static int diff_change_order(const void *a, const void *b)
@@ -351,23 +344,6 @@ static bool unsupported_is_among(const struct backend *b, const struct backend_u
     return false;
 }
 
-/* The lines that a write would damage, in one sentence; NULL: none stands in the way. */
-static char *unsupported_problem(const struct backend *b, const struct desired *desired, const struct diff_rules *rules)
-{
-    struct text_list list = {.between = "; ", .max = UNSUPPORTED_SHOWN};
-    size_t spares = rules->parking != NULL ? desired->spare_count : 0;
-    bool any = false;
-    for (size_t i = 0; i < b->unsupported_count; i++) {
-        const struct backend_unsupported_line *a = &b->unsupported[i];
-        any = any || (!unsupported_is_among(b, a, desired->servers, desired->server_count) &&
-                      !unsupported_is_among(b, a, desired->spares, spares));
-        if (text_list_next(&list))
-            buf_printf(&list.text, "line %u \"%s\": %s", a->line, a->text, a->reason);
-    }
-    cleanup(mem_free_ptr) char *lines = text_list_take(&list);
-    return any ? mem_printf("backend %s has lines in haproxy.cfg that a write would damage: %s", b->name, lines) : NULL;
-}
-
 /* Lines that only a default-server makes backup servers, and that are not desired: they may be an operator's, or
  * managed ones from before it did. In one sentence; NULL: none. */
 static char *backup_problem(const struct backend *actual, const struct desired *desired, const struct diff_rules *rules)
@@ -400,7 +376,21 @@ static char *refusal(const struct backend *actual, const struct desired *desired
                           "INGRESS_SERVICES, or create it with HAPROXY_CREATE_BACKEND=true",
                           actual->name);
     char *problem = backup_problem(actual, desired, rules);
-    return problem != NULL ? problem : unsupported_problem(actual, desired, rules);
+    if (problem != NULL)
+        return problem;
+    struct text_list list = {.between = "; ", .max = UNSUPPORTED_SHOWN};
+    size_t spares = rules->parking != NULL ? desired->spare_count : 0;
+    bool any = false;
+    for (size_t i = 0; i < actual->unsupported_count; i++) {
+        const struct backend_unsupported_line *a = &actual->unsupported[i];
+        any = any || (!unsupported_is_among(actual, a, desired->servers, desired->server_count) &&
+                      !unsupported_is_among(actual, a, desired->spares, spares));
+        if (text_list_next(&list))
+            buf_printf(&list.text, "line %u \"%s\": %s", a->line, a->text, a->reason);
+    }
+    cleanup(mem_free_ptr) char *lines = text_list_take(&list);
+    return any ? mem_printf("backend %s has lines in haproxy.cfg that a write would damage: %s", actual->name, lines)
+               : NULL;
 }
 
 static char *no_endpoint_reason(const struct desired *desired, const struct diff_rules *rules, const struct diff *d)

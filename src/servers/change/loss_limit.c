@@ -36,14 +36,14 @@ static void keep_if(bool keep, struct loss_limit *b, size_t i, size_t *left)
         free(b->losses[i].server);
 }
 
-void loss_limit_recall(struct loss_limit *b, const char *server, const struct loss_limit_loss *loss)
+void loss_limit_copy(struct loss_limit *ret, const struct loss_limit *from)
 {
-    size_t at = b->count++;
-    b->losses = mem_resize(b->losses, b->count, sizeof(b->losses[0]));
-    for (; at > 0 && strcmp(b->losses[at - 1].server, server) > 0; at--)
-        b->losses[at] = b->losses[at - 1];
-    b->losses[at] = *loss;
-    b->losses[at].server = mem_strdup(server);
+    *ret = *from;
+    ret->losses = mem_array(from->count, sizeof(ret->losses[0]));
+    for (size_t i = 0; i < from->count; i++) {
+        ret->losses[i] = from->losses[i];
+        ret->losses[i].server = mem_strdup(from->losses[i].server);
+    }
 }
 
 void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r)

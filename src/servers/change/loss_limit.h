@@ -54,8 +54,7 @@ struct loss_limit_report {
 
 void loss_limit_report(struct loss_limit *b, const struct loss_limit_report *r); /* a zeroed loss limit is a new one */
 
-/* One of before, for a copy (plan). */
-void loss_limit_recall(struct loss_limit *b, const char *server, const struct loss_limit_loss *loss);
+void loss_limit_copy(struct loss_limit *ret, const struct loss_limit *from); /* for what is planned, and not done */
 
 /* Whether its removal is delayed, until *ret_until_ms. */
 bool loss_limit_delays(const struct loss_limit *b, const char *server, uint64_t now_ms, uint64_t *ret_until_ms);

@@ -153,15 +153,6 @@ bool parking_memory(const struct parking *p, size_t i, struct parking_memory *re
     return true;
 }
 
-void parking_recall(struct parking *p, const struct parking_memory *m)
-{
-    size_t at = p->count++;
-    p->list = mem_resize(p->list, p->count, sizeof(p->list[0]));
-    for (; at > 0 && strcmp(p->list[at - 1].name, m->server) > 0; at--)
-        p->list[at] = p->list[at - 1];
-    p->list[at] = (struct parked){.name = mem_strdup(m->server), .since_ms = m->since_ms, .spare = m->spare};
-}
-
 /* ---- what it says ---- */
 
 enum parking_verdict parking_verdict(const struct parking *p, const char *server)

@@ -39,14 +39,13 @@ void parking_refresh(struct parking *p, const struct backend *actual, const stru
 /* How often a refresh changed what it says of any server. */
 uint64_t parking_changes(const struct parking *p);
 
-/* For /status and plan: each in turn; false: no more. `since` counts for those that are no spares. */
+/* For tests, each in turn; false: no more. `since` counts for those that are no spares. */
 struct parking_memory {
     const char *server;
     uint64_t since_ms;
     bool spare;
 };
 bool parking_memory(const struct parking *p, size_t i, struct parking_memory *ret);
-void parking_recall(struct parking *p, const struct parking_memory *m); /* before the first refresh */
 
 /* Of any name; one that is not parked may be. */
 enum parking_verdict parking_verdict(const struct parking *p, const char *server);

@@ -71,6 +71,16 @@ struct desired_why desired_why_take(struct desired *d, char *reason)
     return (struct desired_why){.text = desired_text_take(d, reason), .kind = WHY_TEXT};
 }
 
+void desired_make_room(struct desired *d, size_t count)
+{
+    d->servers = mem_resize(d->servers, d->server_count + count, sizeof(d->servers[0]));
+}
+
+void desired_add_server(struct desired *d, struct desired_server s)
+{
+    d->servers[d->server_count++] = s;
+}
+
 struct desired_skip *desired_new_skip(struct desired *d)
 {
     if (d->skip_count == d->skip_room) {
@@ -84,6 +94,12 @@ void desired_add_alias(struct desired *d, const char *name, const char *node)
 {
     d->aliases = mem_resize(d->aliases, d->alias_count + 1, sizeof(d->aliases[0]));
     d->aliases[d->alias_count++] = (struct desired_alias){desired_text(d, name), desired_text(d, node)};
+}
+
+void desired_take_over(struct desired *d, const char *name)
+{
+    d->took_over = mem_resize(d->took_over, d->took_over_count + 1, sizeof(d->took_over[0]));
+    d->took_over[d->took_over_count++] = desired_text(d, name);
 }
 
 struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *reason, const char *server)

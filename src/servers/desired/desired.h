@@ -179,7 +179,11 @@ const char *desired_text_take(struct desired *d, char *s) must_check;
 struct desired_why desired_why_take(struct desired *d, char *reason) must_check;
 /* Its sentences are given, and freed. It is valid until the next is added. */
 struct desired_skip *desired_add_skip(struct desired *d, char *subject, char *reason, const char *server);
+/* For so many servers beside those that it has. */
+void desired_make_room(struct desired *d, size_t count);
+void desired_add_server(struct desired *d, struct desired_server s);           /* there is room; its texts are d's */
 void desired_add_alias(struct desired *d, const char *name, const char *node); /* copied */
+void desired_take_over(struct desired *d, const char *name);                   /* so is this */
 
 /* Sentences, allocated. "2 ready endpoints on node n1 (slice web-abc12); nodePort 30443 of its port https"; NULL: none
  * was given. */

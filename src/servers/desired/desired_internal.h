@@ -254,5 +254,5 @@ char *problem_empty(const struct run *r, const struct desired *d) must_check;
 
 /* SERVER_WEIGHTS=endpoints says something about the nodes. */
 bool run_counts_endpoints(const struct run *r);
-/* Settings that have no effect; NULL: none. Sets d->check_port. */
-char *run_notes(const struct run *r, struct desired *d) must_check;
+/* Settings that have no effect; NULL: none. *ret_check_port: where each node answers health checks; left where there is none. */
+char *run_notes(const struct run *r, uint16_t *ret_check_port) must_check;

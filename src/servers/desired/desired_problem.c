@@ -116,7 +116,7 @@ static const char *no_check_port(const struct run *r)
     return alone ? "an endpoint of the Service names no node, and only nodes have that port" : NULL;
 }
 
-char *run_notes(const struct run *r, struct desired *d)
+char *run_notes(const struct run *r, uint16_t *ret_check_port)
 {
     struct text_list notes = {.between = "; ", .max = 3};
     if (r->rules->node_mode == NODE_MODE_ALL && !r->all && text_list_next(&notes))
@@ -130,7 +130,7 @@ char *run_notes(const struct run *r, struct desired *d)
                    r->all ? "NODE_MODE=all" : "externalTrafficPolicy is Cluster");
     const char *lack = r->rules->node_port_check ? no_check_port(r) : NULL;
     if (r->rules->node_port_check && lack == NULL)
-        d->check_port = r->service->health_check_node_port;
+        *ret_check_port = r->service->health_check_node_port;
     else if (lack != NULL && text_list_next(&notes))
         buf_printf(&notes.text, "HAPROXY_HEALTH_CHECK=node-port is not used: %s", lack);
     return text_list_take(&notes);

@@ -305,14 +305,14 @@ int run_all(struct run *r, const struct desired_input *in, bool list, struct des
     for (size_t i = 0; i < r->place_count; i++)
         wanted += r->places[i].cause == CAUSE_NONE;
     bool decided = r->problem == NULL, empty = decided && wanted == 0;
-    ret->servers = mem_array(decided ? wanted : 0, sizeof(ret->servers[0]));
+    desired_make_room(ret, decided ? wanted : 0);
     for (size_t i = 0; i < r->place_count; i++) {
         const struct place *p = r->order[i];
         if (p->cause == CAUSE_NONE && decided)
-            ret->servers[ret->server_count++] = run_server(r, p, NULL);
+            desired_add_server(ret, run_server(r, p, NULL));
         run_add_skip(r, p, empty, ret);
     }
-    ret->note = run_notes(r, ret);
+    ret->note = run_notes(r, &ret->check_port);
     if (r->problem != NULL) {
         desired_set_state(ret, DESIRED_UNDECIDED, mem_strdup(r->problem));
         return 0;

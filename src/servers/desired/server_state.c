@@ -59,14 +59,6 @@ static struct state_entry *states_find(const struct server_states *s, const char
     return e;
 }
 
-static struct state_entry *states_add(struct server_states *s, const char *name)
-{
-    struct state_entry *e = mem_alloc(sizeof(*e));
-    *e = (struct state_entry){.name = mem_strdup(name), .state = SERVER_LIVE};
-    HASH_ADD_STR(s->entries, name, e);
-    return e;
-}
-
 /* ---- the machine ---- */
 
 static void go_out(struct state_entry *e, bool announced)
@@ -136,8 +128,11 @@ struct server_step server_states_see(struct server_states *s, const char *name, 
     struct state_entry *e = states_find(s, name);
     if (e == NULL && sign == SIGN_GONE) /* it never was anything: nothing to remember */
         return (struct server_step){.state = SERVER_OUT};
-    if (e == NULL)
-        e = states_add(s, name);
+    if (e == NULL) {
+        e = mem_alloc(sizeof(*e));
+        *e = (struct state_entry){.name = mem_strdup(name), .state = SERVER_LIVE};
+        HASH_ADD_STR(s->entries, name, e);
+    }
     states_step(s, e, sign);
     e->pass = s->pass;
     e->last_ms = s->now_ms;
@@ -191,19 +186,6 @@ size_t server_states_memory(const struct server_states *s, struct server_memory 
         if (e->state != SERVER_LIVE)
             (*ret)[count++] = (struct server_memory){e->name, e->state, e->announced, e->until_ms};
     return count;
-}
-
-void server_states_recall(struct server_states *s, const struct server_memory *m, uint64_t now_ms)
-{
-    struct state_entry *e = states_find(s, m->name);
-    if (e == NULL)
-        e = states_add(s, m->name);
-    s->pass++; /* none saw this */
-    e->state = m->state;
-    e->ending = m->state == SERVER_DRAINING;
-    e->announced = m->announced;
-    e->until_ms = m->until_ms;
-    e->last_ms = now_ms;
 }
 
 uint64_t server_states_due_ms(const struct server_states *s)

@@ -65,7 +65,7 @@ void server_states_end(struct server_states *s, void (*gone)(void *arg, const ch
 /* After the end: the going of that one was announced after all (its node is excluded). */
 void server_states_announce(struct server_states *s, const char *name);
 
-/* What is remembered of a server that is not simply live. */
+/* What is remembered of a server that is not simply live; for tests. */
 struct server_memory {
     const char *name;
     enum server_state state; /* DRAINING or OUT */
@@ -74,7 +74,6 @@ struct server_memory {
 };
 /* So many; *ret: a list for free(), with names borrowed until the next pass. */
 size_t server_states_memory(const struct server_states *s, struct server_memory **ret);
-void server_states_recall(struct server_states *s, const struct server_memory *m, uint64_t now_ms);
 
 /* When a pass is due by itself because a clock ends; 0: never. */
 uint64_t server_states_due_ms(const struct server_states *s);

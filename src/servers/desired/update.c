@@ -348,14 +348,14 @@ static void take_over(struct merge *m, const char *before)
                      : last->server_count;
     for (; m->at < end; m->at++)
         if (!m->replaced[m->at])
-            m->d->servers[m->d->server_count++] = last->servers[m->at];
+            desired_add_server(m->d, last->servers[m->at]);
 }
 
 static void merge_servers(const struct run *r, struct merge *m)
 {
     struct desired *d = m->d;
     size_t again = 0, replaced = 0;
-    d->servers = mem_array(m->last->server_count + r->place_count, sizeof(d->servers[0]));
+    desired_make_room(d, m->last->server_count + r->place_count);
     for (size_t i = 0; i < r->place_count; i++) {
         const struct place *p = r->order[i];
         if (p->cause == CAUSE_NONE) {
@@ -363,8 +363,7 @@ static void merge_servers(const struct run *r, struct merge *m)
             take_over(m, p->server);
             again += was < m->last->server_count;
             m->moved = m->moved || was == m->last->server_count;
-            d->servers[d->server_count++] =
-                run_server(r, p, was < m->last->server_count ? &m->last->servers[was] : NULL);
+            desired_add_server(d, run_server(r, p, was < m->last->server_count ? &m->last->servers[was] : NULL));
         }
         run_add_skip(r, p, false, d);
     }
@@ -398,7 +397,7 @@ static const struct desired *settle_part(struct desired_memory *m, struct run *r
     d.endpoint_count = r->endpoint_count;
     d.paused = m->last->paused;
     merge_servers(r, &merge);
-    d.note = run_notes(r, &d);
+    d.note = run_notes(r, &d.check_port);
     run_end_pass(r, &d);
     if (merge.moved || m->nodes_version != cache_version(r->in->caches->nodes))
         run_spares(r, &d);

@@ -1,7 +1,7 @@
 /* cli/doctor/doctor_backend: which servers are down, what their checks say, and what usually causes that. */
 #include "cli/doctor/doctor_parts.h"
 
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 #include "doctor_text.h"
 #include "haproxy/served.h"
 

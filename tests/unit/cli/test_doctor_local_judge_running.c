@@ -1,7 +1,7 @@
 /* cli/doctor/doctor_local_judge: who answers, and what to do about a socket that does not. */
 #include <errno.h>
 
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 
 #include "doctor_local_world.h"
 

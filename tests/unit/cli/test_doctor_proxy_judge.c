@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "cli/doctor/doctor_proxy.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 
 #include "../settings_text.h"
 #include "doctor_text.h"
@@ -127,14 +127,15 @@ static const struct {
 TEST_EACH(mode_and_language, array_len(modes))
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
-    const struct inspect_mapping m = {.backend = "be"};
+    const struct desired desired = {.check_port = 0};
+    const struct inspect_mapping m = {.backend = "be", .desired = &desired};
     char mode[8], json[64], server_json[64];
     snprintf(mode, sizeof(mode), "%s", modes[_i].mode);
     snprintf(json, sizeof(json), "%s", modes[_i].json);
     snprintf(server_json, sizeof(server_json), "%s", modes[_i].server_json);
     struct backend_server server = {.json = server_json};
     const struct inspect_backend b = {.of = &m,
-                                      .desired = &m.desired,
+                                      .desired = &desired,
                                       .seen = true,
                                       .actual = {.mode = mode, .json = json, .servers = &server, .server_count = 1}};
     const struct doctor_expects e = {.language = modes[_i].language};
@@ -163,12 +164,13 @@ static const struct {
 TEST_EACH(health_checks, array_len(checks))
 {
     cleanup(doctored_fini) struct doctored d = doctored_new();
-    const struct inspect_mapping m = {.backend = "be", .desired = {.check_port = checks[_i].health_port}};
+    const struct desired desired = {.check_port = checks[_i].health_port};
+    const struct inspect_mapping m = {.backend = "be", .desired = &desired};
     char json[64];
     snprintf(json, sizeof(json), "%s", checks[_i].json);
     struct backend_server server = {.port = 30443, .check_port = checks[_i].check_port};
     const struct inspect_backend b = {
-        .of = &m, .desired = &m.desired, .seen = true, .actual = {.json = json, .servers = &server, .server_count = 1}};
+        .of = &m, .desired = &desired, .seen = true, .actual = {.json = json, .servers = &server, .server_count = 1}};
     const struct doctor_expects e = {.verdict = checks[_i].verdict};
     doctor_proxy_judge_checks(&e, checks[_i].sends, &b, d.section);
     ck_assert_uint_eq(d.section->check_count, checks[_i].says != NULL);

@@ -1,6 +1,6 @@
 /* `explain` as text (src/cli/explain_print): the rules are made by hand, the server's change by the real plan. */
 
-#include "inspect_world.h"
+#include "../daemon/inspect/inspect_world.h"
 
 #define HEADING WORLD_HEADING
 #define LIVE "  node n1: live\n    it is wanted\n\n  [x] known       Node n1 is known\n\n"

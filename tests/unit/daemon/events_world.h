@@ -12,7 +12,7 @@
 #include "kube/outage.h"
 #include "model/cache.h"
 #include "net/http.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "report/history.h"
 #include "daemon/mappings.h"
 #include "daemon/sources.h"
@@ -47,7 +47,7 @@ static struct {
     int log_fd;
     struct log log;
     struct settings settings;
-    struct telemetry telemetry;
+    struct metric_table metrics;
     struct daemon in;
     struct events *events;
 } w;
@@ -219,10 +219,10 @@ static inline void setup(void)
     w.log_fd = memfd_create("log", 0);
     w.log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = w.log_fd};
     make_client();
-    w.telemetry.kubernetes_events = w.written;
+    w.metrics.kubernetes_events = w.written;
     w.settings.emit_events = true;
     w.in = (struct daemon){
-        .settings = &w.settings, .telemetry = &w.telemetry, .history = w.history, .kube = w.client, .log = &w.log};
+        .settings = &w.settings, .metrics = &w.metrics, .history = w.history, .kube = w.client, .log = &w.log};
     w.events = events_new(&w.in, &mappings, NULL, NULL, NULL);
 }
 

@@ -9,7 +9,7 @@
 #include "daemon/events.h"
 #include "kube/writer.h"
 #include "model/objects.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 
 static struct {
     uint64_t now_us;
@@ -23,7 +23,7 @@ static struct {
     void *arg;
     struct buf events;
     unsigned event_count;
-    struct telemetry telemetry;
+    struct metric_table metrics;
     struct settings settings;
     struct daemon in;
     struct config_report *r;
@@ -114,7 +114,7 @@ static void world_begin_as(bool dry_run, const char *configmap)
     w.now_us = 1000000000;
     w.secret.version = first;
     w.secret.annotations = w.notes;
-    telemetry_init(&w.telemetry, "0");
+    metric_table_init(&w.metrics, "0");
     static char namespace[] = "ns", name[] = "s";
     w.settings = (struct settings){.config_source = SETTINGS_CONFIG_SECRET,
                                    .config_secret_namespace = namespace,
@@ -122,7 +122,7 @@ static void world_begin_as(bool dry_run, const char *configmap)
                                    .config_report = SETTINGS_REPORT_ANNOTATION,
                                    .config_report_configmap = (char *)(uintptr_t)configmap,
                                    .dry_run = dry_run};
-    w.in = (struct daemon){.settings = &w.settings, .kube = (struct kube_client *)&w, .telemetry = &w.telemetry};
+    w.in = (struct daemon){.settings = &w.settings, .kube = (struct kube_client *)&w, .metrics = &w.metrics};
     w.r = config_report_new(&w.in, 2, NULL, NULL);
     w.document = document_new(DOCUMENT_FOR_APIS, "Secret", "global\n", 7, NULL, NULL, &flaw);
     ck_assert_msg(w.document != NULL, "%s", flaw.message);
@@ -137,7 +137,7 @@ static void world_end(void)
 {
     config_report_free(w.r);
     document_unref(w.document);
-    telemetry_fini(&w.telemetry);
+    metric_table_fini(&w.metrics);
     buf_fini(&w.events);
     forget_notes();
     free(w.path);
@@ -196,7 +196,7 @@ TEST(applied_is_said_when_all_run_it)
     ck_assert_str_eq(note("last-applied-hash"), w.document->hash);
     ck_assert_ptr_nonnull(note("last-applied-time"));
     ck_assert_ptr_null(note("last-failed-hash"));
-    ck_assert(metric_value(w.telemetry.configuration_applied, "http://a", NULL) == 1);
+    ck_assert(metric_value(w.metrics.configuration_applied, "http://a", NULL) == 1);
     written();
     play("stored1");
     config_report_source_changed(w.r);
@@ -297,7 +297,7 @@ static bool page_has(const char *line)
 {
     cleanup(buf_fini) struct buf page = {0};
     cleanup(mem_free_ptr) char *whole = mem_printf("\nhaproxy_operator_%s", line);
-    metrics_print(w.telemetry.registry, &page);
+    metrics_print(w.metrics.registry, &page);
     return strstr(buf_str(&page), whole) != NULL;
 }
 
@@ -355,7 +355,7 @@ TEST(the_operators_metrics)
         mem_printf("config_hash{hash=\"%s\",state=\"applied\"} 1\n", w.document->hash);
     ck_assert(page_has(applied) && !page_has(rejected) && page_has("config_in_sync{secret=\"ns/s\"} 1\n"));
     assert_class("reconcile_results_total", "applied", 1);
-    ck_assert(metric_value(w.telemetry.configuration_results, "", "", NULL) == 0); /* of requests */
+    ck_assert(metric_value(w.metrics.configuration_results, "", "", NULL) == 0); /* of requests */
     ck_assert(page_has("reconcile_attempts_total{phase=\"validate\"} 2\n"));
     ck_assert(page_has("reconcile_attempts_total{phase=\"apply\"} 1\n"));
     (void)error_set(&why, ERROR_CONFLICT, "another writer");
@@ -409,7 +409,7 @@ TEST(certificates_have_the_operators_reasons)
     cleanup(mem_free_ptr) char *stored =
         mem_printf("%d http://b: configuration %.12s certificates stored", EVENT_CERT_SYNCED, w.document->hash);
     ck_assert_str_eq(buf_str(&w.events), stored);
-    ck_assert(metric_value(w.telemetry.configuration_results, "failed", "http://b", NULL) == 1);
+    ck_assert(metric_value(w.metrics.configuration_results, "failed", "http://b", NULL) == 1);
 }
 
 /* HAProxy goes on with what it runs. */
@@ -473,5 +473,5 @@ TEST(a_dry_run_says_nothing)
     virtual_pass(2000);
     ck_assert_uint_eq(w.sent, 0);
     ck_assert_uint_eq(w.event_count, 0);
-    ck_assert(metric_value(w.telemetry.configuration_results, "rejected", "http://a", NULL) == 1);
+    ck_assert(metric_value(w.metrics.configuration_results, "rejected", "http://a", NULL) == 1);
 }

@@ -1,5 +1,5 @@
 /* src/haproxy/cfg/file: what of a haproxy.cfg a write would change in meaning. */
-#include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/damage.h"
 
 #include "../test.h"
 

@@ -1,8 +1,8 @@
-/* src/haproxy/cfg/servers, cfg_keywords: a server line against the object that the API shows of it. */
+/* src/haproxy/cfg/unsupported_lines, cfg_keywords: a server line against the object that the API shows of it. */
 #include <yyjson.h>
 
 #include "haproxy/cfg/keywords.h"
-#include "haproxy/cfg/servers.h"
+#include "haproxy/cfg/unsupported_lines.h"
 
 #include "../test.h"
 

@@ -1,5 +1,5 @@
-/* src/haproxy/cfg/servers: servers in any order get that of their lines, or are left as they are. */
-#include "haproxy/cfg/servers.h"
+/* src/haproxy/cfg/unsupported_lines: servers in any order get that of their lines, or are left as they are. */
+#include "haproxy/cfg/unsupported_lines.h"
 
 #include "haproxy/backend.h"
 #include "haproxy/cfg/file.h"

@@ -1,5 +1,5 @@
 /* src/haproxy/cfg/source: which of a user's files are sent to a Data Plane API, and what is sent in their place. */
-#include "haproxy/cfg/difference.h"
+#include "haproxy/cfg/damage.h"
 #include "haproxy/cfg/source.h"
 
 #include "../test.h"

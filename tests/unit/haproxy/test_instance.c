@@ -274,7 +274,7 @@ TEST(two_engines_side_by_side)
     pass(60000);
     assert_settled_two("n1 n9*");
     assert_configured("n1 n2");
-    ck_assert_msg(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL) <= 0,
+    ck_assert_msg(metric_value(w.metrics.changes_reverted, "be", API_URL, NULL) <= 0,
                   "what another engine wrote undoes nothing");
     for (size_t i = 0; i < history_count(w.history); i++)
         ck_assert_int_ne(history_at(w.history, i)->kind, HISTORY_DRIFT_REPAIRED);

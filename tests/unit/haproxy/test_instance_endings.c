@@ -87,8 +87,8 @@ TEST_EACH(each_ending, array_len(endings))
     ck_assert_msg(strcmp(buf_str(&w.trace), e->later) == 0, "%s: later %s, expected %s", e->name, buf_str(&w.trace),
                   e->later);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.transactions, e->result, API_URL, NULL), 1);
-    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.metrics.transactions, e->result, API_URL, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.metrics.watch_event_to_commit, NULL), 1);
 }
 
 TEST(reading_that_fails_backs_off)

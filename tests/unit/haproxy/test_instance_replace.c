@@ -146,6 +146,8 @@ static const struct found_row found_rows[] = {
     {HEAD("SetServerState be n1 ready;SetServerAddr be n2 10.0.0.2 80"), "n1 n2", false, false},
     {HEAD("SetServerState be n1 maint"), "n1*", false, false},
     {HEAD("SetServerState be n1 maint"), "n1", false, true},
+    {HEAD("SetServerState be n9 maint"), "n1", false, false}, /* it was deleted, and is in no file */
+    {HEAD("SetServerState be n9 maint"), "n1 n9*", false, true},
     {HEAD("SetServerAddr be n1 10.0.0.9 80"), "n1", false, true}, /* nor is it waited for */
     {HEAD("SetServerAddr be n2 10.0.0.2 80"), "n1", false, true},
     {HEAD("SetServerAddr be n1 10.0.0.1 80"), "n1", true, true},

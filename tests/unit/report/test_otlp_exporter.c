@@ -4,7 +4,7 @@
 #include "../log_text.h"
 #include "base/clock.h"
 #include "net/http.h"
-#include "report/metrics.h"
+#include "report/prometheus.h"
 
 #define MAX_SPANS 600
 

@@ -2,7 +2,7 @@
 #include <sys/random.h>
 
 #include "../json_text.h"
-#include "report/metrics.h"
+#include "report/prometheus.h"
 #include "report/otlp_exporter.h"
 #include "report/trace.h"
 

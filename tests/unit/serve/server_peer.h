@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "report/metrics.h"
+#include "report/prometheus.h"
 #include "serve/server.h"
 
 /* How long a condition may take to come true before the test fails. */
@@ -56,9 +56,15 @@ static inline void status(void *arg, struct buf *json, size_t *ret_news_at)
     buf_add(json, "\"}");
 }
 
+static void plan_of(void *arg, const char *query, struct buf *json)
+{
+    buf_printf(json, "[\"%s\"]", query);
+}
+
 static inline struct server *server_at(const char *host, uint16_t port, struct error *err)
 {
-    const struct server_callbacks callbacks = {.ready = ready, .alive = alive, .status = f.page ? status : NULL};
+    const struct server_callbacks callbacks = {
+        .ready = ready, .alive = alive, .status = f.page ? status : NULL, .plan = plan_of};
     return server_new(f.base, host, port, f.metrics, &f.log, &callbacks, NULL, err);
 }
 

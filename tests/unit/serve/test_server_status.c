@@ -104,9 +104,16 @@ TEST(head_and_other_methods)
     ck_assert_msg(strstr(lost, "/status/stream") != NULL, "%s: says what there is", lost);
 }
 
+TEST(plan)
+{
+    cleanup(mem_free_ptr) char *all = get("/plan?json,100,0"), *none = get("/plan");
+    expect(all, "200", "application/json", "[\"json,100,0\"]");
+    expect(none, "200", "application/json", "[\"\"]");
+}
+
 TEST(switched_off)
 {
-    static const char *const paths[] = {"/", "/status", "/status/stream"};
+    static const char *const paths[] = {"/", "/status", "/status/stream", "/plan"};
     fixture_end();
     fixture_begin();
     for (size_t i = 0; i < array_len(paths); i++) {

@@ -36,7 +36,7 @@ static inline const char *verification(void)
 {
     const char *found = NULL;
     for (enum verification_state s = 0; s < VERIFICATION_STATES; s++) {
-        double value = metric_value(w.telemetry.runtime_verification, API_URL, verification_state_name(s), NULL);
+        double value = metric_value(w.metrics.runtime_verification, API_URL, verification_state_name(s), NULL);
         ck_assert(value <= 0 || (value >= 1 && found == NULL));
         found = value > 0 ? verification_state_name(s) : found;
     }
@@ -223,21 +223,21 @@ static inline void play_metric(char *rest)
         struct metric *metric;
         bool of_all;
     } metrics[] = {
-        {"watch_event_to_commit", w.telemetry.watch_event_to_commit, true},
-        {"watch_event_to_runtime", w.telemetry.watch_event_to_runtime, true},
-        {"reloads", w.telemetry.reloads, false},
-        {"reconciles", w.telemetry.reconciles, false},
-        {"drifts", w.telemetry.drifts, false},
-        {"paused", w.telemetry.paused, false},
-        {"runtime_commands", w.telemetry.runtime_commands, false},
-        {"changes_reverted", w.telemetry.changes_reverted, false},
-        {"changes_pending", w.telemetry.changes_pending, false},
-        {"servers_configured", w.telemetry.servers_configured, false},
-        {"servers_desired", w.telemetry.servers_desired, false},
-        {"servers_draining", w.telemetry.servers_draining, false},
-        {"servers_overridden", w.telemetry.servers_overridden, false},
-        {"servers_parked", w.telemetry.servers_parked, false},
-        {"servers_removal_delayed", w.telemetry.servers_removal_delayed, false},
+        {"watch_event_to_commit", w.metrics.watch_event_to_commit, true},
+        {"watch_event_to_runtime", w.metrics.watch_event_to_runtime, true},
+        {"reloads", w.metrics.reloads, false},
+        {"reconciles", w.metrics.reconciles, false},
+        {"drifts", w.metrics.drifts, false},
+        {"paused", w.metrics.paused, false},
+        {"runtime_commands", w.metrics.runtime_commands, false},
+        {"changes_reverted", w.metrics.changes_reverted, false},
+        {"changes_pending", w.metrics.changes_pending, false},
+        {"servers_configured", w.metrics.servers_configured, false},
+        {"servers_desired", w.metrics.servers_desired, false},
+        {"servers_draining", w.metrics.servers_draining, false},
+        {"servers_overridden", w.metrics.servers_overridden, false},
+        {"servers_parked", w.metrics.servers_parked, false},
+        {"servers_removal_delayed", w.metrics.servers_removal_delayed, false},
     };
     char *words = strsep(&rest, " "), *name = strsep(&words, "/");
     const char *labels[3] = {NULL};

@@ -7,7 +7,7 @@ FIXTURE(world_make_watched, world_end)
 static double sum_of_latencies(void)
 {
     cleanup(buf_fini) struct buf page = {0};
-    metrics_print(w.telemetry.registry, &page);
+    metrics_print(w.metrics.registry, &page);
     const char *at = strstr(buf_str(&page), "watch_event_to_commit_seconds_sum ");
     ck_assert_ptr_nonnull(at);
     return strtod(strchr(at, ' '), NULL);
@@ -155,7 +155,7 @@ TEST_EACH(latency_is_that_of_what_was_written, 3)
     desired("n2", "event");
     pass(5000);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.watch_event_to_commit, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.metrics.watch_event_to_commit, NULL), 1);
     ck_assert_double_lt(sum_of_latencies(), 1);
 }
 

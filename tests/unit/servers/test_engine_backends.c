@@ -78,9 +78,9 @@ TEST(what_did_not_change_is_not_planned)
     pass(5000);
     assert_settled_two("n2");
     other = plans(0), own = plans(1);
-    double reconciles = metric_value(w.telemetry.reconciles, "in_sync", API_URL, NULL);
+    double reconciles = metric_value(w.metrics.reconciles, "in_sync", API_URL, NULL);
     pass(3 * RESYNC_MS);
-    ck_assert_double_ge(metric_value(w.telemetry.reconciles, "in_sync", API_URL, NULL), reconciles + 6);
+    ck_assert_double_ge(metric_value(w.metrics.reconciles, "in_sync", API_URL, NULL), reconciles + 6);
     ck_assert_uint_eq(plans(0), other);
     ck_assert_uint_eq(plans(1), own);
 }

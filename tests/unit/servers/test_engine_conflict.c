@@ -81,11 +81,11 @@ TEST(what_another_engine_wrote_is_no_other_writers)
     e->ops->rewritten(e->self, was, w.version);
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.metrics.changes_reverted, "be", API_URL, NULL), 0);
     stranger("n7");
     pass(RESYNC_MS + 5000);
     assert_settled("n2");
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 1);
+    ck_assert_uint_eq(metric_value(w.metrics.changes_reverted, "be", API_URL, NULL), 1);
 }
 
 /* Where the API has never written the file, what it puts back has no checksum: it is read as an edit by hand, at another version
@@ -113,7 +113,7 @@ TEST_EACH(what_a_failed_reload_takes_back_is_undone_by_nobody, 3)
     pass(20000);
     assert_settled("n2");
     ck_assert_uint_eq(w.commits, 2);
-    ck_assert_uint_eq(metric_value(w.telemetry.changes_reverted, "be", API_URL, NULL), 0);
+    ck_assert_uint_eq(metric_value(w.metrics.changes_reverted, "be", API_URL, NULL), 0);
     ck_assert(!logged("committed change missing"));
 }
 

@@ -8,9 +8,8 @@ FIXTURE(three_in_sync, world_end)
 static double servers_up(void)
 {
     cleanup(buf_fini) struct buf page = {0};
-    metrics_print(w.telemetry.registry, &page);
-    return strstr(buf_str(&page), "servers_up{") == NULL ? -1
-                                                         : metric_value(w.telemetry.servers_up, "be", API_URL, NULL);
+    metrics_print(w.metrics.registry, &page);
+    return strstr(buf_str(&page), "servers_up{") == NULL ? -1 : metric_value(w.metrics.servers_up, "be", API_URL, NULL);
 }
 
 static bool up_word(const char *word, char *rest)

@@ -13,7 +13,7 @@
 #include "daemon/etcd/publisher.h"
 #include "haproxy/storage_files.h"
 #include "report/checks.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #define PATH "/lb/x"
@@ -73,7 +73,7 @@ static struct {
     bool calm;  /* no faults any more */
     struct producer producers[PRODUCERS];
     struct consumer consumers[CONSUMERS];
-    struct telemetry telemetry;
+    struct metric_table metrics;
     struct log log;
 } s;
 
@@ -319,7 +319,7 @@ static inline void producer_lead(struct producer *p, bool leads)
 
 static inline void producer_new(struct producer *p)
 {
-    p->in = (struct daemon){.settings = &p->settings, .telemetry = &s.telemetry, .log = &s.log};
+    p->in = (struct daemon){.settings = &p->settings, .metrics = &s.metrics, .log = &s.log};
     p->publisher = publisher_new(&p->in, &p->client, p->versions, NULL, NULL);
     producer_lead(p, true);
     producer_give(p, p->has);

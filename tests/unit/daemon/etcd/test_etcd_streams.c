@@ -300,7 +300,7 @@ static void stream_end(void)
         publication_fini(&s.known[i].publication);
         document_unref(s.known[i].document);
     }
-    telemetry_fini(&s.telemetry);
+    metric_table_fini(&s.metrics);
     model_end();
 }
 
@@ -313,7 +313,7 @@ static void stream_begin(unsigned seed)
     s.seed = seed;
     s.large = seed % 25 == 7;
     s.log = (struct log){.level = LOG_LEVEL_DEBUG, .fd = number("STREAM", -1) >= 0 ? 2 : -1};
-    telemetry_init(&s.telemetry, "test");
+    metric_table_init(&s.metrics, "test");
     for (int i = 0; i < PRODUCERS; i++)
         producer_start(&s.producers[i], i);
     s.producers[2].has = known_new(1000, 1000, false);

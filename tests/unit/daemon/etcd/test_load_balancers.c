@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "configuration/culprits.h"
 #include "daemon/etcd/load_balancers.h"
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 #include "settings/settings.h"
 
 #include "../../log_file.h"
@@ -13,7 +13,7 @@
 
 static struct {
     struct daemon in;
-    struct telemetry telemetry;
+    struct metric_table metrics;
     unsigned heard; /* changes */
     struct etcd_client client;
     struct settings settings;
@@ -33,7 +33,7 @@ static void begin(unsigned seed)
     model_begin(seed);
     l.settings.etcd.path = path;
     l.log.fd = -1;
-    l.in = (struct daemon){.settings = &l.settings, .telemetry = &l.telemetry, .log = &l.log};
+    l.in = (struct daemon){.settings = &l.settings, .metrics = &l.metrics, .log = &l.log};
     l.list = load_balancers_new(&l.in, &l.client, on_changed, &l.heard);
 }
 
@@ -228,9 +228,9 @@ TEST(a_failure_and_a_compaction_are_no_end)
 
 TEST(they_are_counted)
 {
-    struct telemetry *t = &l.telemetry;
+    struct metric_table *t = &l.metrics;
     begin(3);
-    telemetry_init(t, "test");
+    metric_table_init(t, "test");
     say("a", 3, "in_sync"), say("b", 2, "in_sync"), say("c", 3, "failed"), say("d", 3, "in_sync");
     load_balancers_start(l.list);
     model_pass(1000);
@@ -242,7 +242,7 @@ TEST(they_are_counted)
     model_pass(1000);
     load_balancers_measure(l.list, 3);
     ck_assert_double_eq(metric_value(t->load_balancers, "failed", NULL), 0);
-    telemetry_fini(t);
+    metric_table_fini(t);
 }
 
 TEST(there_is_an_end_to_what_is_shown)

@@ -1,4 +1,6 @@
 /* src/servers/change/admin_states: who set which state in the running HAProxy, as sequences of readings, calls and writes. */
+#include "servers/change/admin_states.h"
+
 #include "../../route_text.h"
 #include "servers/change/diff.h"
 

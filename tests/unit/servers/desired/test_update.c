@@ -199,17 +199,6 @@ static void service_happens(struct stream *s)
     snprintf(s->happened, sizeof(s->happened), "%s", line != NULL ? line : "no service");
 }
 
-static void memory_happens(struct stream *s)
-{
-    cleanup(mem_free_ptr) char *name = mem_printf("n%u", dice_below(&s->dice, PLACES));
-    const struct server_memory m = {.name = name,
-                                    .state = dice_one_in(&s->dice, 2) ? SERVER_OUT : SERVER_DRAINING,
-                                    .until_ms = s->m.in.now_ms + 5000};
-    for (unsigned i = 0; i < array_len(s->states); i++)
-        server_states_recall(s->states[i], &m, s->m.in.now_ms);
-    snprintf(s->happened, sizeof(s->happened), "%s is recalled", name);
-}
-
 static void any_event(struct stream *s, bool odd)
 {
     unsigned what = dice_below(&s->dice, 100);
@@ -222,10 +211,8 @@ static void any_event(struct stream *s, bool odd)
         node_happens(s);
     else if (what < 96)
         relist_happens(s);
-    else if (what < 97)
-        service_happens(s);
     else if (what < 98)
-        memory_happens(s);
+        service_happens(s);
     else if (what < 99)
         s->m.in.service_denied = !s->m.in.service_denied;
 }
@@ -414,22 +401,6 @@ TEST(spares_follow_the_first_port)
     begin_with(&s, "service web ClusterIP http/80");
     ck_assert_uint_eq(full_after(&s, "slice a http/80 : 10.0.0.1@n1"), 1);
     ck_assert_uint_eq(full_after(&s, "slice a http/81 : 10.0.0.1@n1"), 1);
-    stream_close(&s);
-}
-
-/* What the states get from elsewhere is seen by all. */
-TEST(a_recall_concerns_all)
-{
-    struct stream s;
-    cleanup(held_fini) struct held last = {0};
-    stream_open(&s, 1, "");
-    begin_with(&s, "service web NodePort Local http/80/30080\nslice a http/80 : 10.1.0.1@n1 10.1.0.2@n2");
-    step(&s, &last);
-    const struct server_memory m = {.name = "n1", .state = SERVER_DRAINING, .until_ms = s.m.in.now_ms + 5000};
-    for (unsigned i = 0; i < array_len(s.states); i++)
-        server_states_recall(s.states[i], &m, s.m.in.now_ms);
-    step(&s, &last);
-    ck_assert_uint_eq(desired_memory_full(s.memory), 2);
     stream_close(&s);
 }
 

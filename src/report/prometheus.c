@@ -1,4 +1,4 @@
-#include "report/metrics.h"
+#include "report/prometheus.h"
 
 #include <math.h>
 #include <stdarg.h>

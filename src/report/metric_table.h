@@ -1,9 +1,9 @@
-/* Every metric of the daemon, registered in one place; their labels and units are in telemetry.c. */
+/* Every metric of the daemon, registered in one place; their labels and units are in metric_table.c. */
 #pragma once
 
-#include "report/metrics.h"
+#include "report/prometheus.h"
 
-struct telemetry {
+struct metric_table {
     struct metrics *registry;
     /* servers in HAProxy, each of a backend at a target */
     struct metric *in_sync, *last_in_sync, *servers_desired, *servers_up, *servers_draining, *servers_configured,
@@ -28,8 +28,8 @@ struct telemetry {
     struct metric *annotated_ports, *quarantined_objects, *publications, *load_balancers;
 };
 
-void telemetry_init(struct telemetry *t, const char *version);
-void telemetry_fini(struct telemetry *t);
+void metric_table_init(struct metric_table *t, const char *version);
+void metric_table_fini(struct metric_table *t);
 
 /* Drops the gauges of HAProxies: a replica that does not lead has nothing to say about them. */
-void telemetry_forget_targets(struct telemetry *t);
+void metric_table_forget_targets(struct metric_table *t);

@@ -7,9 +7,8 @@
 #include "base/page.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
-#include "cli/daemon_memory.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_print.h"
+#include "daemon/inspect/inspect_report.h"
 
 #define MARGIN 2
 #define GAP 2
@@ -283,22 +282,6 @@ static void print_skips(const struct inspect_report *r, const struct inspect_bac
 
 /* ---- the verdict */
 
-static void verdict_in_sync(const struct inspect_backend *b, struct buf *text)
-{
-    const struct desired *desired = b->desired;
-    size_t draining = 0, count = 0;
-    for (size_t i = 0; i < desired->server_count; i++)
-        if (backend_find(&b->actual, desired->servers[i].name) != NULL) {
-            count++;
-            draining += desired->servers[i].state == SERVER_DRAINING;
-        }
-    buf_printf(text, "%zu server%s", count, count == 1 ? "" : "s");
-    if (draining > 0)
-        buf_printf(text, ", %zu draining", draining);
-    if (!b->runtime.readable && b->runtime.why != NULL)
-        buf_printf(text, ", by haproxy.cfg alone: cannot read the running HAProxy: %s", b->runtime.why);
-}
-
 /* "2 to add, 1 to change, settings; 2 without a reload, 1 by a transaction and a reload". */
 static void verdict_changes(const struct inspect_backend *b, struct buf *text)
 {
@@ -360,11 +343,22 @@ static void print_verdict(const struct inspect_target *t, const struct inspect_b
     size_t changes = d->change_count + (d->backend_change || d->create_backend) + inspect_commanded_count(b);
     cleanup(buf_fini) struct buf text = {0};
     cleanup(mem_free_ptr) char *why = inspect_why(b);
-    if (v == INSPECT_IN_SYNC)
-        verdict_in_sync(b, &text);
-    else if (v == INSPECT_CHANGES || v == INSPECT_NOT_WRITTEN)
+    if (v == INSPECT_IN_SYNC) {
+        size_t draining = 0, count = 0;
+        for (size_t i = 0; i < b->desired->server_count; i++)
+            if (backend_find(&b->actual, b->desired->servers[i].name) != NULL) {
+                count++;
+                draining += b->desired->servers[i].state == SERVER_DRAINING;
+            }
+        buf_printf(&text, "%zu server%s", count, count == 1 ? "" : "s");
+        if (draining > 0)
+            buf_printf(&text, ", %zu draining", draining);
+        if (!b->runtime.readable && b->runtime.why != NULL)
+            buf_printf(&text, ", by haproxy.cfg alone: cannot read the running HAProxy: %s", b->runtime.why);
+    }
+    if (v == INSPECT_CHANGES || v == INSPECT_NOT_WRITTEN)
         verdict_changes(b, &text);
-    else if (v == INSPECT_RELOAD_AGAIN)
+    if (v == INSPECT_RELOAD_AGAIN)
         buf_add(&text, t->unverified && t->drift == NULL
                            ? "what HAProxy runs is not known; an empty commit would reload it"
                        : t->drift != NULL || !t->dirty
@@ -436,12 +430,10 @@ static void print_backend(const struct inspect_report *r, const struct inspect_t
 
 void inspect_print_plan(const struct inspect_report *r, struct page *p)
 {
-    const struct daemon_memory *m = r->daemon;
-    if (m != NULL && m->url != NULL) {
-        cleanup(mem_free_ptr) char *text =
-            daemon_memory_used(m)
-                ? mem_printf("daemon at %s: its memory is used", m->url)
-                : mem_printf("daemon at %s: not used: %s", m->url, m->why_not != NULL ? m->why_not : "");
+    if (r->daemon.url != NULL) {
+        cleanup(mem_free_ptr) char *text = mem_printf(
+            "daemon at %s: %s%s", r->daemon.url,
+            r->daemon.used ? "its memory is used" : "not used: ", r->daemon.why_not != NULL ? r->daemon.why_not : "");
         page_flow_line(p, INK_DIM, text);
         page_end_line(p);
     }

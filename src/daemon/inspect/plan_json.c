@@ -4,10 +4,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/inspect_print.h"
-#include "cli/daemon_memory.h"
-#include "cli/inspect_report.h"
-#include "cli/run.h"
+#include "daemon/inspect/inspect_print.h"
+#include "daemon/inspect/inspect_report.h"
 #include "json/write.h"
 #include "report/checks.h"
 
@@ -124,7 +122,7 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_put_count(doc, obj, "removals_delayed", b->plan.held_back);
     put_lines(doc, obj, "kept", INSPECT_LINE_DELAYED, r, b);
     yyjson_mut_val *delayed = json_put_list(doc, obj, "delayed");
-    for (size_t i = 0; daemon_memory_used(r->daemon) && i < b->plan.held_back; i++) {
+    for (size_t i = 0; r->daemon.used && i < b->plan.held_back; i++) {
         yyjson_mut_val *one = json_add_object(doc, delayed);
         json_put_text(doc, one, "server", b->plan.held[i].server);
         json_put_time(doc, one, "until", inspect_until_ms(r, b, b->plan.held[i].server));
@@ -169,15 +167,6 @@ static void add_problem(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_add(list, json_text(doc, whose));
 }
 
-/* One connection that fails is one problem, however many backends it was for. */
-static bool is_news(const struct inspect_target *t, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (str_eq(t->backends[k].unseen.message, t->backends[i].unseen.message))
-            return false;
-    return t->backends[i].unseen.kind != ERROR_NONE;
-}
-
 static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "problems");
@@ -190,9 +179,14 @@ static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct
     }
     for (size_t t = 0; t < r->target_count; t++) {
         const struct inspect_target *target = &r->targets[t];
-        for (size_t i = 0; i < r->mapping_count; i++)
-            if (is_news(target, i))
-                add_problem(doc, list, r, target, target->backends[i].unseen.message);
+        for (size_t i = 0; i < r->mapping_count; i++) {
+            const struct error *unseen = &target->backends[i].unseen;
+            bool news = unseen->kind != ERROR_NONE; /* one connection that fails is one of all backends */
+            for (size_t k = 0; k < i; k++)
+                news = news && !str_eq(target->backends[k].unseen.message, unseen->message);
+            if (news)
+                add_problem(doc, list, r, target, unseen->message);
+        }
         add_problem(doc, list, r, target, target->warning);
         add_problem(doc, list, r, target, target->file_warning);
         cleanup(mem_free_ptr) char *drift = inspect_drift(target);
@@ -205,11 +199,11 @@ void inspect_print_json(const struct inspect_report *r, struct buf *out)
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     json_put_bool(doc, root, "in_sync", inspect_plan_status(r) == EXIT_SUCCESS);
-    if (r->daemon != NULL && r->daemon->url != NULL) {
+    if (r->daemon.url != NULL) {
         yyjson_mut_val *daemon = json_put_object(doc, root, "daemon");
-        json_put_text(doc, daemon, "url", r->daemon->url);
-        json_put_bool(doc, daemon, "used", daemon_memory_used(r->daemon));
-        json_put_text(doc, daemon, "why", r->daemon->why_not);
+        json_put_text(doc, daemon, "url", r->daemon.url);
+        json_put_bool(doc, daemon, "used", r->daemon.used);
+        json_put_text(doc, daemon, "why", r->daemon.why_not);
     } else {
         json_put_text(doc, root, "daemon", NULL);
     }
@@ -226,5 +220,7 @@ void inspect_print_json(const struct inspect_report *r, struct buf *out)
         for (size_t m = 0; m < r->mapping_count; m++)
             put_backend(doc, backends, r, t, &t->backends[m]);
     }
-    show_json(doc, out);
+    json_write(doc, true, out);
+    buf_add(out, "\n");
+    json_free(doc);
 }

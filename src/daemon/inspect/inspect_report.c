@@ -1,4 +1,4 @@
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +6,11 @@
 #include "base/mem.h"
 #include "base/rfc3339.h"
 #include "base/str.h"
-#include "cli/daemon_memory.h"
+#include "haproxy/cfg/backend_edit.h"
+#include "haproxy/cfg/content.h"
+#include "haproxy/change.h"
+#include "haproxy/instance.h"
 #include "servers/change/plan.h"
-#include "servers/change/parking.h"
 
 void inspect_report_init(struct inspect_report *r, size_t target_count, size_t mapping_count)
 {
@@ -16,56 +18,36 @@ void inspect_report_init(struct inspect_report *r, size_t target_count, size_t m
                                  .mapping_count = mapping_count,
                                  .targets = mem_array(target_count, sizeof(r->targets[0])),
                                  .target_count = target_count};
-    for (size_t m = 0; m < mapping_count; m++) {
-        desired_init(&r->mappings[m].desired);
+    for (size_t m = 0; m < mapping_count; m++)
         r->mappings[m].explanation.state = SERVER_OUT;
-    }
     for (size_t t = 0; t < target_count; t++) {
         r->targets[t].backends = mem_array(mapping_count, sizeof(r->targets[t].backends[0]));
-        for (size_t m = 0; m < mapping_count; m++) {
-            struct inspect_backend *b = &r->targets[t].backends[m];
-            b->of = &r->mappings[m];
-            b->desired = &b->of->desired;
-            desired_init(&b->named);
-            backend_init(&b->actual);
-            runtime_init(&b->runtime);
-        }
+        for (size_t m = 0; m < mapping_count; m++)
+            r->targets[t].backends[m].of = &r->mappings[m];
     }
-}
-
-static void inspect_backend_fini(struct inspect_backend *b)
-{
-    desired_fini(&b->named);
-    plan_fini(&b->plan);
-    plan_fini(&b->first);
-    route_fini(&b->choice);
-    admin_states_fini(&b->memory);
-    parking_free(b->parking);
-    loss_limit_fini(&b->daemon.loss_limit);
-    free(b->reloads);
-    backend_fini(&b->actual);
-    runtime_fini(&b->runtime);
-    for (size_t i = 0; i < b->reason_count; i++) {
-        free(b->reasons[i].server);
-        free(b->reasons[i].text);
-    }
-    free(b->reasons);
 }
 
 void inspect_report_fini(struct inspect_report *r)
 {
     for (size_t t = 0; t < r->target_count; t++) {
         struct inspect_target *target = &r->targets[t];
-        for (size_t m = 0; m < r->mapping_count; m++)
-            inspect_backend_fini(&target->backends[m]);
+        for (size_t m = 0; m < r->mapping_count; m++) {
+            struct inspect_backend *b = &target->backends[m];
+            plan_fini(&b->plan);
+            plan_fini(&b->first);
+            route_fini(&b->choice);
+            loss_limit_fini(&b->losses);
+            free(b->reloads);
+            for (size_t i = 0; i < b->reason_count; i++) {
+                free(b->reasons[i].server);
+                free(b->reasons[i].text);
+            }
+            free(b->reasons);
+        }
         free(target->backends);
-        free(target->drift);
-        free(target->file_problem);
-        free(target->file_warning);
-        free(target->warning);
     }
     for (size_t m = 0; m < r->mapping_count; m++) {
-        desired_fini(&r->mappings[m].desired);
+        desired_unref(r->mappings[m].desired);
         explanation_fini(&r->mappings[m].explanation);
     }
     free(r->targets);
@@ -77,41 +59,10 @@ void inspect_report_fini(struct inspect_report *r)
 
 /* ---- what the daemon would do */
 
-bool inspect_updates(const struct inspect_backend *b)
-{
-    return b->runtime.readable && (!b->daemon.used || b->daemon.runtime_updates);
-}
-
-/* HAProxy may run something else than its file says. */
-static bool is_dirty(const struct inspect_target *t, const struct inspect_backend *b)
-{
-    return t->dirty || b->daemon.reload_due;
-}
-
-/* As the daemon has it, or where it is not known, when it begins. */
-static struct backend_decision_input decide_input(const struct inspect_target *t, struct inspect_backend *b,
-                                                  const struct inspect_rules *rules)
-{
-    return (struct backend_decision_input){
-        .at = {.actual = &b->actual,
-               .runtime = &b->runtime,
-               .desired = b->desired,
-               .memory = &b->memory,
-               .open = inspect_updates(b),
-               .sets_check_port = t->regroups},
-        .rules = rules->plan,
-        .parking = b->parking,
-        .file_problem = t->file_problem != NULL ? t->file_problem : b->daemon.file_problem,
-        .loss_limit = &b->daemon.loss_limit,
-        .now_ms = rules->now_ms,
-        .dirty = is_dirty(t, b),
-    };
-}
-
 /* Another writer reverts what is written; where the file is as desired, that is over. */
 static bool decide_pauses(const struct inspect_backend *b, enum plan_verdict v)
 {
-    return b->daemon.paused_until_ms != 0 && v != PLAN_IN_SYNC;
+    return b->paused_until_ms != 0 && v != PLAN_IN_SYNC;
 }
 
 static void set_state(struct runtime *r, const char *server, enum runtime_admin state)
@@ -127,7 +78,7 @@ static void look_ahead(struct backend_decision_input input, struct inspect_backe
 {
     cleanup(plan_fini) struct plan plan;
     cleanup(route_fini) struct route later;
-    cleanup(loss_limit_fini) struct loss_limit losses = {0}; /* what was written is no return of what was lost */
+    cleanup(loss_limit_fini) struct loss_limit losses; /* what was written is no return of what was lost */
     struct route *choice = &b->choice;
     struct backend actual = b->actual;
     struct runtime runtime = b->runtime;
@@ -147,8 +98,7 @@ static void look_ahead(struct backend_decision_input input, struct inspect_backe
         if (c->fields & SERVER_MAINTENANCE)
             set_state(&runtime, c->server.name, c->server.maintenance ? RUNTIME_MAINT : RUNTIME_READY);
     }
-    for (size_t i = 0; i < input.loss_limit->count; i++)
-        loss_limit_recall(&losses, input.loss_limit->losses[i].server, &input.loss_limit->losses[i]);
+    loss_limit_copy(&losses, input.loss_limit);
     input.loss_limit = &losses;
     input.at.actual = &actual;
     input.at.runtime = &runtime;
@@ -162,35 +112,12 @@ static void look_ahead(struct backend_decision_input input, struct inspect_backe
     free(runtime.servers);
 }
 
-/* What is not written is routed all the same, to show which way it would go. */
-static void decide_first(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules)
-{
-    const struct desired *desired = b->desired;
-    const struct diff_rules *managed = &rules->plan->diff;
-    if (rules->park_ttl_ms > 0)
-        b->parking = parking_new(rules->park_ttl_ms);
-    daemon_memory_recall(rules->daemon, t->url, b);
-    if (b->parking != NULL)
-        parking_refresh(b->parking, &b->actual, desired, managed, rules->node_exists, rules->node_arg, rules->now_ms);
-    if (b->actual.exists && (desired->state == DESIRED_OK || desired->state == DESIRED_EMPTY))
-        admin_states_refresh(&b->memory, &b->actual, &b->runtime, desired, managed, WORKER_SAME);
-    struct backend_decision_input input = decide_input(t, b, rules);
-    bool suspended = backend_decision_suspended(&input);
-    input.as_if = true;
-    backend_decision_plan(&input, &b->first);
-    backend_decision_route(&input, &b->first, &b->choice);
-    if (b->choice.update_count > 0 && !input.dirty && b->first.verdict != PLAN_REFUSE)
-        look_ahead(input, b);
-    if (suspended || decide_pauses(b, b->first.verdict))
-        b->choice.command_count = 0;
-}
-
 /* ---- what goes into the file */
 
 /* While running HAProxy differs from haproxy.cfg, each change needs a reload. */
-static bool needs_transaction(const struct inspect_target *t, const struct inspect_backend *b)
+static bool needs_transaction(const struct inspect_backend *b)
 {
-    return b->first.verdict == PLAN_WRITE && (b->choice.transaction || is_dirty(t, b));
+    return b->first.verdict == PLAN_WRITE && (b->choice.transaction || b->in.dirty);
 }
 
 static bool is_written(const struct inspect_backend *b, const char *server)
@@ -202,14 +129,14 @@ static bool is_written(const struct inspect_backend *b, const char *server)
 }
 
 /* Parked without a reload, but for a moment only: the transaction that follows removes those without a node. */
-static void let_homeless_go(struct inspect_backend *b, const struct inspect_rules *rules)
+static void let_homeless_go(struct inspect_backend *b, const struct inspect_report *r)
 {
     struct diff *d = &b->plan.diff;
     for (size_t i = 0; i < d->change_count; i++) {
         struct diff_change *c = &d->changes[i];
         const char *node = desired_node(b->desired, c->server.name);
         if (!c->parks || c->op != DIFF_CHANGE || !is_written(b, c->server.name) ||
-            rules->node_exists(rules->node_arg, node != NULL ? node : c->server.name))
+            r->node_exists(r->node_arg, node != NULL ? node : c->server.name))
             continue;
         c->op = DIFF_REMOVE;
         c->parks = c->server.maintenance = false;
@@ -219,48 +146,76 @@ static void let_homeless_go(struct inspect_backend *b, const struct inspect_rule
     diff_sort(d);
 }
 
+/* As the driver would write them. Where the file is not kept: behind a Data Plane API a new server takes a reload, which begins its health check. */
+static bool inspect_adds_these(const struct inspect_target *t, const struct inspect_backend *b)
+{
+    cleanup(cfg_edits_fini) struct cfg_edits edits = {0};
+    cleanup(cfg_file_fini) struct cfg_file to = {0};
+    cleanup(changes_fini) struct changes changes = {0};
+    cleanup(buf_wipe) struct buf text;
+    cleanup(buf_fini) struct buf commands = {0};
+    struct error err = {0};
+    size_t count;
+    bool adds = false;
+    cleanup(mem_free_ptr) struct change *list = changes_of(&b->actual, &b->plan.diff, &count);
+    const struct cfg_file *f = t->file != NULL ? cfg_content_file(t->file, &err) : NULL;
+    buf_init_secret(&text, 0);
+    for (size_t i = 0; i < count; i++) {
+        changes_add(&changes, &list[i]);
+        adds = adds || list[i].kind == CHANGE_ADD_SERVER;
+    }
+    if (t->instance == NULL)
+        return true;
+    if (f == NULL)
+        return !adds || !instance_view(t->instance).regroups;
+    if (count == 0 || cfg_backend_edit(f, list, count, &edits, &err) != 0)
+        return false;
+    cfg_file_print(f, &edits, NULL, &text);
+    cfg_file_parse(&to, buf_str(&text), text.len);
+    return instance_foresee(t->instance, &to, &changes, &commands, &err) == 0;
+}
+
 static void decide_ways(const struct inspect_target *t, struct inspect_backend *b)
 {
     const struct diff *d = &b->plan.diff;
     /* Without a reload a drain does not change the file; it is shown as a change only if it is not written. */
-    bool commands = b->plan.verdict == PLAN_NOT_WRITTEN && inspect_updates(b) && !b->choice.transaction;
+    bool commands = b->plan.verdict == PLAN_NOT_WRITTEN && b->in.at.open && !b->choice.transaction;
     /* Who comes and goes without a reload does not where another change of the backend takes one. */
-    bool adds = t->adds && inspect_updates(b) && !is_dirty(t, b) && !d->backend_change && !d->create_backend &&
+    bool adds = t->adds && b->in.at.open && !b->in.dirty && !d->backend_change && !d->create_backend &&
                 !b->actual.takes_no_weights;
     b->reloads = mem_array(d->change_count, sizeof(b->reloads[0]));
     for (size_t i = 0; i < d->change_count; i++) {
         const struct diff_change *c = &d->changes[i];
         bool without =
-            !is_dirty(t, b) && c->op == DIFF_CHANGE &&
+            !b->in.dirty && c->op == DIFF_CHANGE &&
             (is_written(b, c->server.name) || (commands && diff_find_change(&b->first.diff, c->server.name) == NULL));
         b->reloads[i] = !without;
         adds = adds && (c->op != DIFF_CHANGE || without);
     }
-    adds = adds && (t->adds_these == NULL || t->adds_these(t, b));
+    adds = adds && inspect_adds_these(t, b);
     for (size_t i = 0; i < d->change_count && adds; i++)
         b->reloads[i] = false;
 }
 
-static void decide_rest(const struct inspect_target *t, struct inspect_backend *b, const struct inspect_rules *rules,
+static void decide_rest(const struct inspect_report *r, const struct inspect_target *t, struct inspect_backend *b,
                         bool reloads)
 {
-    struct backend_decision_input input = decide_input(t, b, rules);
+    struct backend_decision_input input = b->in;
     /* What needs no reload is written before that. */
     enum plan_verdict then = b->first.verdict == PLAN_WRITE ? PLAN_IN_SYNC : b->first.verdict;
     input.conflict = decide_pauses(b, then);
-    input.for_file = needs_transaction(t, b) || (reloads && backend_decision_joins(&input, then));
+    input.for_file = needs_transaction(b) || (reloads && backend_decision_joins(&input, then));
     backend_decision_plan(&input, &b->plan);
-    if (input.for_file && !backend_decision_suspended(&input) && !input.dirty && rules->node_exists != NULL)
-        let_homeless_go(b, rules);
+    if (input.for_file && !backend_decision_suspended(&input) && !input.dirty && r->node_exists != NULL)
+        let_homeless_go(b, r);
     decide_ways(t, b);
     if (b->plan.verdict == PLAN_WRITE && decide_pauses(b, PLAN_WRITE)) {
-        int64_t wall_minus_mono_ms = rules->daemon->wall_minus_mono_ms;
         char until[RFC3339_BYTES];
         char *delayed = b->plan.text;
-        rfc3339_format(((int64_t)b->daemon.paused_until_ms + wall_minus_mono_ms) * 1000, 0, until);
+        rfc3339_format(((int64_t)b->paused_until_ms + r->wall_minus_mono_ms) * 1000, 0, until);
         b->plan.text = mem_printf(
             "another writer keeps reverting the daemon's changes, so the daemon pauses writes until %s: %s%s%s", until,
-            b->daemon.reverted != NULL ? b->daemon.reverted : "", delayed != NULL ? "; besides, " : "",
+            b->reverted != NULL ? b->reverted : "", delayed != NULL ? "; besides, " : "",
             delayed != NULL ? delayed : "");
         free(delayed);
         b->plan.why = b->plan.text;
@@ -268,20 +223,29 @@ static void decide_rest(const struct inspect_target *t, struct inspect_backend *
     }
 }
 
-void inspect_decide(struct inspect_target *t, size_t backend_count, const struct inspect_rules *rules)
+void inspect_decide(const struct inspect_report *r, struct inspect_target *t)
 {
     bool reloads = false;
-    for (size_t i = 0; i < backend_count; i++) {
+    for (size_t i = 0; i < r->mapping_count; i++) {
         struct inspect_backend *b = &t->backends[i];
+        struct backend_decision_input input = b->in;
         if (!b->seen)
             continue;
-        decide_first(t, b, rules);
-        bool writes = needs_transaction(t, b) && !decide_pauses(b, PLAN_WRITE);
+        /* What is not written is routed all the same, to show which way it would go. */
+        input.as_if = true;
+        input.conflict = false;
+        backend_decision_plan(&input, &b->first);
+        backend_decision_route(&input, &b->first, &b->choice);
+        if (b->choice.update_count > 0 && !input.dirty && b->first.verdict != PLAN_REFUSE)
+            look_ahead(input, b);
+        if (backend_decision_suspended(&b->in) || decide_pauses(b, b->first.verdict))
+            b->choice.command_count = 0;
+        bool writes = needs_transaction(b) && !decide_pauses(b, PLAN_WRITE);
         reloads = reloads || writes || b->first.verdict == PLAN_RELOAD_AGAIN;
     }
-    for (size_t i = 0; i < backend_count; i++)
+    for (size_t i = 0; i < r->mapping_count; i++)
         if (t->backends[i].seen)
-            decide_rest(t, &t->backends[i], rules, reloads);
+            decide_rest(r, t, &t->backends[i], reloads);
 }
 
 /* ---- the verdict, and the exit status */

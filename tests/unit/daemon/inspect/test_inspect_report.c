@@ -1,4 +1,4 @@
-/* src/cli/inspect_report: what each verdict is for the exit status and for JSON. */
+/* src/daemon/inspect/inspect_report: what each verdict is for the exit status and for JSON. */
 
 #include "inspect_world.h"
 

@@ -4,7 +4,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "report/metrics.h"
+#include "report/prometheus.h"
 
 #include "../test.h"
 

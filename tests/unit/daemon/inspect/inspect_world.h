@@ -6,11 +6,11 @@
 
 #include "model/objects.h"
 #include "servers/change/parking.h"
-#include "cli/inspect_print.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_print.h"
+#include "daemon/inspect/inspect_report.h"
 #include "base/page.h"
 
-#include "../backend_text.h"
+#include "../../backend_text.h"
 
 #define WORLD_BACKENDS 3
 #define WORLD_TARGETS 3
@@ -20,12 +20,18 @@ struct inspect_world {
     struct plan_rules rules;
     uint64_t park_ttl_ms; /* 0 at first */
     uint64_t now_ms;
-    const struct daemon_memory *daemon; /* NULL at first */
-    const char *gone;                   /* Kubernetes has no node of that name; NULL: it has all */
+    const char *gone;                            /* Kubernetes has no node of that name; NULL: it has all */
+    void (*remember)(struct inspect_backend *b); /* what one that runs knows besides; NULL: nothing */
     struct mapping_rules mapping;
     struct service_port ports[2];
     struct service service; /* NodePort, policy Local, port https */
 };
+
+static inline bool world_node_exists(const void *arg, const char *server)
+{
+    const struct inspect_world *w = arg;
+    return !str_eq(server, w->gone);
+}
 
 /* With one HAProxy, "http://lb1:5555"; report.target_count makes it several. */
 static inline void world_init(struct inspect_world *w)
@@ -43,15 +49,41 @@ static inline void world_init(struct inspect_world *w)
     inspect_report_init(&w->report, WORLD_TARGETS, WORLD_BACKENDS);
     w->report.mapping_count = 0;
     w->report.target_count = 1;
-    w->report.rules = &w->rules.diff;
-    for (size_t i = 0; i < WORLD_TARGETS; i++)
+    w->report.rules = &w->rules;
+    w->report.node_exists = world_node_exists;
+    w->report.node_arg = w;
+    for (size_t i = 0; i < WORLD_TARGETS; i++) {
         w->report.targets[i].url = urls[i];
+        for (size_t k = 0; k < WORLD_BACKENDS; k++) {
+            backend_init(&w->report.targets[i].backends[k].actual);
+            runtime_init(&w->report.targets[i].backends[k].runtime);
+        }
+    }
+}
+
+static inline void world_begin_anew(struct inspect_backend *b)
+{
+    plan_fini(&b->plan);
+    plan_fini(&b->first);
+    route_fini(&b->choice);
+    admin_states_fini(&b->memory);
+    parking_free((struct parking *)b->in.parking);
+    loss_limit_fini(&b->losses);
+    free(b->reloads);
+    b->in.parking = NULL;
+    b->reloads = NULL;
 }
 
 static inline void world_fini(struct inspect_world *w)
 {
     w->report.mapping_count = WORLD_BACKENDS;
     w->report.target_count = WORLD_TARGETS;
+    for (size_t i = 0; i < WORLD_TARGETS * WORLD_BACKENDS; i++) {
+        struct inspect_backend *b = &w->report.targets[i / WORLD_BACKENDS].backends[i % WORLD_BACKENDS];
+        world_begin_anew(b);
+        backend_fini(&b->actual);
+        runtime_fini(&b->runtime);
+    }
     inspect_report_fini(&w->report);
 }
 
@@ -80,43 +112,53 @@ static inline struct inspect_backend *world_add(struct inspect_world *w, const c
     m->rules = &w->mapping;
     m->service_state = INSPECT_SERVICE_KNOWN;
     m->service = &w->service;
-    text_desired(&m->desired, desired);
+    struct desired d;
+    text_desired(&d, desired);
+    m->desired = desired_share(&d);
+    for (size_t t = 0; t < WORLD_TARGETS; t++)
+        w->report.targets[t].backends[w->report.mapping_count].desired = m->desired;
     return &world_target(w)->backends[w->report.mapping_count++];
 }
 
-static inline bool world_node_exists(const void *arg, const char *server)
+static inline struct desired *world_desired(const struct inspect_backend *b)
 {
-    const struct inspect_world *w = arg;
-    return !str_eq(server, w->gone);
+    return (struct desired *)b->of->desired;
 }
 
-static inline void world_begin_anew(struct inspect_backend *b)
+/* As a daemon that starts has it. */
+static inline void world_begin(const struct inspect_world *w, const struct inspect_target *t, struct inspect_backend *b)
 {
-    plan_fini(&b->plan);
-    plan_fini(&b->first);
-    route_fini(&b->choice);
-    admin_states_fini(&b->memory);
-    parking_free(b->parking);
-    loss_limit_fini(&b->daemon.loss_limit);
-    b->parking = NULL;
-    b->daemon = (struct inspect_memory){.used = false};
-    free(b->reloads);
-    b->reloads = NULL;
+    struct parking *parking = w->park_ttl_ms > 0 ? parking_new(w->park_ttl_ms) : NULL;
+    const enum desired_state state = b->desired->state;
+    if (parking != NULL)
+        parking_refresh(parking, &b->actual, b->desired, &w->rules.diff, world_node_exists, w, w->now_ms);
+    if (b->actual.exists && (state == DESIRED_OK || state == DESIRED_EMPTY))
+        admin_states_refresh(&b->memory, &b->actual, &b->runtime, b->desired, &w->rules.diff, WORKER_SAME);
+    b->in = (struct backend_decision_input){.at = {.actual = &b->actual,
+                                                   .runtime = &b->runtime,
+                                                   .desired = b->desired,
+                                                   .memory = &b->memory,
+                                                   .open = b->runtime.readable},
+                                            .rules = &w->rules,
+                                            .parking = parking,
+                                            .file_problem = t->file_problem,
+                                            .loss_limit = &b->losses,
+                                            .now_ms = w->now_ms,
+                                            .dirty = t->dirty};
+    if (w->remember != NULL)
+        w->remember(b);
 }
 
 static inline void world_decide(struct inspect_world *w)
 {
-    const struct inspect_rules rules = {.plan = &w->rules,
-                                        .park_ttl_ms = w->park_ttl_ms,
-                                        .node_exists = world_node_exists,
-                                        .node_arg = w,
-                                        .now_ms = w->now_ms,
-                                        .daemon = w->daemon};
-    for (size_t t = 0; t < w->report.target_count; t++)
-        for (size_t m = 0; m < w->report.mapping_count; m++)
-            world_begin_anew(&w->report.targets[t].backends[m]);
-    for (size_t t = 0; t < w->report.target_count; t++)
-        inspect_decide(&w->report.targets[t], w->report.mapping_count, &rules);
+    for (size_t t = 0; t < w->report.target_count; t++) {
+        struct inspect_target *target = &w->report.targets[t];
+        for (size_t m = 0; m < w->report.mapping_count; m++) {
+            world_begin_anew(&target->backends[m]);
+            world_begin(w, target, &target->backends[m]);
+        }
+        inspect_decide(&w->report, target);
+    }
 }
 
 /* One that HAProxy runs as its line says, or otherwise: "n1 ready", "n2 drain", "n3 maint"; where no line is, at
@@ -170,7 +212,7 @@ static inline void world_unseen(struct inspect_backend *b, const char *why)
 
 static inline void world_wait(struct inspect_backend *b, enum desired_state state, const char *problem)
 {
-    struct desired *desired = &world_mapping(b)->desired;
+    struct desired *desired = world_desired(b);
     desired->state = state;
     free(desired->problem);
     desired->problem = mem_strdup(problem);
@@ -178,7 +220,7 @@ static inline void world_wait(struct inspect_backend *b, enum desired_state stat
 
 static inline struct desired_skip *world_skip(struct inspect_backend *b, const char *subject, const char *reason)
 {
-    struct desired *d = &world_mapping(b)->desired;
+    struct desired *d = world_desired(b);
     return desired_add_skip(d, mem_strdup(subject), mem_strdup(reason), NULL);
 }
 

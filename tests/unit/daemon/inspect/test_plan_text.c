@@ -1,4 +1,4 @@
-/* `plan` as text (src/cli/plan_text, inspect_print): pages by hand, as they are to be read, then columns, cutting, colours, the heading
+/* `plan` as text (src/daemon/inspect/plan_text, inspect_print): pages by hand, as they are to be read, then columns, cutting, colours, the heading
  * and problems of no backend. */
 
 #include "inspect_world.h"
@@ -202,7 +202,7 @@ TEST(in_sync_with_commanded_and_overridden_states)
 TEST(it_runs_something_else)
 {
     world_target(&w)->dirty = true;
-    world_target(&w)->drift = mem_strdup("backend be: server n1: HAProxy does not run it");
+    world_target(&w)->drift = "backend be: server n1: HAProxy does not run it";
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
     world_see_running(&w, b, "server n1 10.0.0.1:30443 check weight 100", "n2 ready");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
@@ -241,7 +241,7 @@ TEST(a_section_for_each_haproxy)
     world_unseen(world_in(&w, 2, two), "HTTP 503");
     world_see(&w, world_in(&w, 2, b), "server n1 10.0.0.1:30443 check weight 100");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 7");
-    w.report.targets[2].warning = mem_strdup("a reload is pending");
+    w.report.targets[2].warning = "a reload is pending";
 #define TWO "backend two  <-  Service ingress/web port https  (NodePort, policy Local, nodePort 30443)\n"
     expect("HAProxy http://lb1:5555\n" HEADING "  = n1  10.0.0.1:30443  weight 7  n1 is wanted\n"
            "\n"
@@ -269,7 +269,7 @@ TEST(what_was_left_out)
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; n8 10.0.0.8:30443");
     world_skip(b, "endpoint 10.1.0.1", "it is not ready")->ordinary = true;
     world_skip(b, "node n7", "it has no address of the asked kind");
-    world_mapping(b)->desired.note = mem_strdup("NODE_MODE=all has no effect with policy Local");
+    world_desired(b)->note = mem_strdup("NODE_MODE=all has no effect with policy Local");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     expect(HEADING "  = n1  10.0.0.1:30443  weight 100  n1 is wanted\n"
                    "\n"
@@ -314,7 +314,7 @@ TEST(reasons_of_the_rules)
 TEST(one_long_reason_puts_all_below)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443; worker-17.example.org 10.0.0.17:30443");
-    text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[1],
+    text_why(world_desired(b), &world_desired(b)->servers[1],
              "2 ready endpoints on node worker-17.example.org (slices web-abc12, web-xyz99); "
              "nodePort 30443 of its port https");
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
@@ -344,10 +344,10 @@ TEST(no_line_is_too_wide)
 TEST(nothing_that_a_peer_wrote_gets_through)
 {
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[0], "slice \x1b[2Jx\ny");
-    world_mapping(b)->desired.servers[0].address = "evil\xc2\x9b";
+    text_why(world_desired(b), &world_desired(b)->servers[0], "slice \x1b[2Jx\ny");
+    world_desired(b)->servers[0].address = "evil\xc2\x9b";
     world_skip(b, "node \r+ n9", "\xe2\x80\xae backwards");
-    world_mapping(b)->desired.note = mem_strdup("\x07");
+    world_desired(b)->note = mem_strdup("\x07");
     world_see(&w, b, "server n\x1b 10.0.0.2:80 check\nserver n1 10.0.0.1:30443 check weight 100");
     for (int colour = 0; colour < 2; colour++) {
         cleanup(mem_free_ptr) char *text = world_print(&w, inspect_print_plan, colour);
@@ -423,7 +423,7 @@ TEST(problems_of_no_backend)
     checks_add(&w.report.missing, CHECK_OK, mem_strdup("watch endpointslices"), mem_strdup("synced"), NULL);
     checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch services"), mem_strdup("not synced"),
                mem_strdup("waiting"));
-    world_target(&w)->warning = mem_strdup("a reload is pending");
+    world_target(&w)->warning = "a reload is pending";
     world_expect(&w, inspect_print_problems,
                  "not all Kubernetes objects were received in time:\n"
                  "  [-] watch nodes: not synced: forbidden\\x1b\n"

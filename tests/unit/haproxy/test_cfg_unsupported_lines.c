@@ -1,10 +1,10 @@
-/* src/haproxy/cfg/servers: what of haproxy.cfg the API does not show, or would damage. */
+/* src/haproxy/cfg/unsupported_lines: what of haproxy.cfg the API does not show, or would damage. */
 #include <yyjson.h>
 
 #include "haproxy/cfg/file.h"
 #include "haproxy/dataplane/codec.h"
 #include "haproxy/cfg/inherit.h"
-#include "haproxy/cfg/servers.h"
+#include "haproxy/cfg/unsupported_lines.h"
 
 #include "base/shared_text.h"
 #include "../test.h"

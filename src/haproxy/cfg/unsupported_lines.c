@@ -1,4 +1,4 @@
-#include "haproxy/cfg/servers.h"
+#include "haproxy/cfg/unsupported_lines.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* `plan -o json` (src/cli/plan_json): the documented fields, and that anything a peer wrote is JSON in the end. */
+/* `plan -o json` (src/daemon/inspect/plan_json): the documented fields, and that anything a peer wrote is JSON in the end. */
 #include <yyjson.h>
 
 #include "inspect_world.h"
@@ -169,8 +169,8 @@ TEST(several_haproxies)
     world_see(&w, b, "server n1 10.0.0.1:30443 check weight 100");
     world_unseen(world_in(&w, 1, b), "connection refused");
     world_see_running(&w, world_in(&w, 2, b), "server n1 10.0.0.9:30443 check weight 100", "!HTTP 500");
-    w.report.targets[2].warning = mem_strdup("a reload is to come");
-    w.report.targets[2].drift = mem_strdup("backend be: server n7: x");
+    w.report.targets[2].warning = "a reload is to come";
+    w.report.targets[2].drift = "backend be: server n7: x";
     expect_part(
         "{\"in_sync\":false,\"daemon\":null,\"problems\":[\"HAProxy http://lb2:5555: connection refused\","
         "\"HAProxy unix:/run/lb3.sock: a reload is to come\","
@@ -195,7 +195,7 @@ TEST(problems)
     checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch nodes"), mem_strdup("x"), NULL);
     checks_add(&w.report.missing, CHECK_OK, mem_strdup("watch endpointslices"), NULL, NULL);
     checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("watch services"), mem_strdup("y"), NULL);
-    world_target(&w)->warning = mem_strdup("reloads");
+    world_target(&w)->warning = "reloads";
     expect_part("{\"in_sync\":false,\"daemon\":null,\"problems\":[\"[-]watch nodes: x\",\"[-]watch services: "
                 "y\",\"connection refused\","
                 "\"riddles\",\"reloads\"],");
@@ -211,8 +211,8 @@ TEST_EACH(nothing_that_a_peer_wrote_gets_through, 4)
     static const char *const back[] = {"\x1b[2J\n\t\x7f\x01", "\xc2\x9b[2J \xe2\x80\xae", "\\xff\\xfe cut \\xe2\\x82",
                                        "\" \\ </script> \xf0\x9f\x98\x80"};
     struct inspect_backend *b = world_add(&w, "be", "n1 10.0.0.1:30443");
-    world_mapping(b)->desired.note = mem_strdup(texts[_i]);
-    text_why(&world_mapping(b)->desired, &world_mapping(b)->desired.servers[0], texts[_i]);
+    world_desired(b)->note = mem_strdup(texts[_i]);
+    text_why(world_desired(b), &world_desired(b)->servers[0], texts[_i]);
     world_see(&w, b, "server n1 10.0.0.9:30443 check weight 100");
     cleanup(buf_fini) struct buf out = {0};
     inspect_print_json(&w.report, &out);

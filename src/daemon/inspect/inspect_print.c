@@ -1,5 +1,5 @@
 /* What the printers have in common. */
-#include "cli/inspect_print.h"
+#include "daemon/inspect/inspect_print.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 #include "model/objects.h"
 #include "model/service_port.h"
 #include "servers/change/ownership.h"
-#include "cli/daemon_memory.h"
-#include "cli/inspect_report.h"
+#include "daemon/inspect/inspect_report.h"
 #include "base/page.h"
 
 static void choose_port(const struct inspect_mapping *m, struct port_choice *ret)
@@ -160,8 +159,8 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
                                const struct backend_server *line)
 {
     const struct diff *d = &b->plan.diff;
-    if (diff_server_is_foreign(line, r->rules, b->desired))
-        return diff_server_is_others(line, r->rules) ? INSPECT_LINE_OTHERS : INSPECT_LINE_FOREIGN;
+    if (diff_server_is_foreign(line, &r->rules->diff, b->desired))
+        return diff_server_is_others(line, &r->rules->diff) ? INSPECT_LINE_OTHERS : INSPECT_LINE_FOREIGN;
     for (size_t i = 0; i < d->change_count; i++)
         if (d->changes[i].op != DIFF_ADD && str_eq(d->changes[i].server.name, line->name))
             return INSPECT_LINE_CHANGED;
@@ -169,7 +168,7 @@ enum inspect_line inspect_line(const struct inspect_report *r, const struct insp
         return INSPECT_LINE_COMMANDED;
     const struct desired_server *want = desired_find(b->desired, line->name);
     if (want == NULL)
-        return line->maintenance && b->parking != NULL ? INSPECT_LINE_PARKED : INSPECT_LINE_DELAYED;
+        return line->maintenance && b->in.parking != NULL ? INSPECT_LINE_PARKED : INSPECT_LINE_DELAYED;
     const struct runtime_server *is = runtime_find(&b->runtime, line->name);
     bool drained = line->maintenance || (is != NULL && is->admin != RUNTIME_READY); /* in the file, or at runtime */
     bool as_desired = want->state == SERVER_DRAINING ? drained : !line->maintenance;
@@ -194,7 +193,7 @@ int64_t inspect_until_ms(const struct inspect_report *r, const struct inspect_ba
     const struct desired_server *want = desired_find(b->desired, server);
     const struct plan_delayed *delayed = plan_find_delayed(&b->plan, server);
     uint64_t until_ms = want != NULL ? want->until_ms : delayed != NULL ? delayed->until_ms : 0;
-    return daemon_memory_used(r->daemon) && until_ms != 0 ? (int64_t)until_ms + r->daemon->wall_minus_mono_ms : 0;
+    return r->daemon.used && until_ms != 0 ? (int64_t)until_ms + r->wall_minus_mono_ms : 0;
 }
 
 /* ---- reasons ---- */
@@ -205,7 +204,7 @@ char *inspect_reload_why(const struct inspect_backend *b)
         return NULL;
     if (b->actual.exists && !b->runtime.readable && b->runtime.why != NULL)
         return mem_printf("cannot read the running HAProxy: %s", b->runtime.why);
-    if (!inspect_updates(b) && b->daemon.used)
+    if (b->runtime.readable && !b->in.at.open)
         return mem_strdup("HAProxy did not apply a runtime update, so the daemon makes none for now");
     return mem_strdup(b->choice.why != NULL ? b->choice.why : "HAProxy is reloaded in any case");
 }
@@ -235,7 +234,7 @@ char *inspect_change_reason(const struct inspect_backend *b, const struct diff_c
         return desired_server_reason(b->desired, want != NULL ? want : desired_find_spare(b->desired, c->server.name));
     }
     bool leaves = c->op == DIFF_REMOVE || (c->op == DIFF_CHANGE && c->parks);
-    bool was_parked = b->parking != NULL && !c->loss; /* why parking ends says more */
+    bool was_parked = b->in.parking != NULL && !c->loss; /* why parking ends says more */
     const char *known = leaves && !was_parked ? known_reason(b, c->server.name) : NULL;
     return mem_strdup(known != NULL ? known : c->reason);
 }
@@ -255,8 +254,9 @@ static void print_namesake(const struct inspect_report *r, const struct inspect_
     const struct backend_server *is = b->seen ? backend_find(&b->actual, r->node) : NULL;
     if (is == NULL)
         return;
-    cleanup(mem_free_ptr) char *cluster =
-        diff_server_is_others(is, r->rules) ? ownership_cluster(r->rules->server_name_format, is->name) : NULL;
+    cleanup(mem_free_ptr) char *cluster = diff_server_is_others(is, &r->rules->diff)
+                                              ? ownership_cluster(r->rules->diff.server_name_format, is->name)
+                                              : NULL;
     cleanup(mem_free_ptr) char *hint =
         cluster != NULL ? mem_printf("it is another cluster's, %s, whose own haproxy-k8s-sync explains it", cluster)
                         : mem_strdup("see haproxy-k8s-sync plan");

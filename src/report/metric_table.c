@@ -1,8 +1,8 @@
-#include "report/telemetry.h"
+#include "report/metric_table.h"
 
 #include <stddef.h>
 
-#define AT(metric) offsetof(struct telemetry, metric)
+#define AT(metric) offsetof(struct metric_table, metric)
 
 static const struct {
     size_t at;
@@ -143,7 +143,7 @@ static const struct {
     {AT(build_info), METRIC_GAUGE, "build_info", "Always 1; the label has the version.", "version"},
 };
 
-void telemetry_init(struct telemetry *t, const char *version)
+void metric_table_init(struct metric_table *t, const char *version)
 {
     t->registry = metrics_new();
     for (size_t i = 0; i < array_len(rows); i++)
@@ -156,7 +156,7 @@ void telemetry_init(struct telemetry *t, const char *version)
     metric_clear(t->template_last_render);
 }
 
-void telemetry_forget_targets(struct telemetry *t)
+void metric_table_forget_targets(struct metric_table *t)
 {
     struct metric *const gauges[] = {t->servers_desired,
                                      t->servers_up,
@@ -174,7 +174,7 @@ void telemetry_forget_targets(struct telemetry *t)
         metric_clear(gauges[i]);
 }
 
-void telemetry_fini(struct telemetry *t)
+void metric_table_fini(struct metric_table *t)
 {
     metrics_free(t->registry);
 }
