@@ -59,7 +59,8 @@ void target_store(void *self, struct storage_request *ret)
         s->files_loads = v.loads;
     }
     if (s->part == STORAGE_BACK) {
-        bool begun = target_is_unwritten(t);
+        /* Where the one before goes back over what another writer made of it, nothing is left of that. */
+        bool begun = target_is_unwritten(t) || (t->failed.restores && s->progress == PROGRESS_DRIFTED);
         s->files = begun && target_document(t)->with_files ? FILES_NEW : FILES_DONE;
         if (begun) /* should it run after all, it begins anew, however many of its files are gone by then */
             s->progress = PROGRESS_NEW;

@@ -1,6 +1,6 @@
 /*
  * A resource of the Kubernetes API that can be watched: a row of this type, its decoder, and what its objects consist
- * of. The five that the daemon knows are at the end of kube/decode/decode_*.c; others are made at run time (kube/discovery).
+ * of. Those that the daemon knows are at the end of kube/decode/decode_*.c; others are made at run time (kube/discovery).
  */
 #pragma once
 
