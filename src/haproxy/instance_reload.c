@@ -194,7 +194,7 @@ static void instance_judge_last(struct instance *in, const struct reload_history
         instance_last_unconfirmed(in, "it does not finish");
     else if (history->response == NULL && !history->unlisted)
         instance_last_unconfirmed(in, "the list of reloads is empty");
-    if (!history->last_failed)
+    if (!history->last_failed || history->response == NULL)
         return;
     bool silent = history->response[strspn(history->response, " \t\r\n")] == '\0';
     instance_remark_last(

@@ -12,7 +12,6 @@ room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: a Node that went is still there", UPDATE, "cache_removed(in->caches->nodes) <= m->nodes_version &&", ""),
     Mutant("desired: a Service changed, and no place did", UPDATE, "m->services_version == cache_version(in->caches->services) &&", ""),
     Mutant("desired: a slice that went is still there", UPDATE, "m->where.set_count == cache_count(m->cache) &&", ""),
-    Mutant("desired: others saw the states meanwhile", UPDATE, "m->pass == server_states_pass(in->states) &&", ""),
     Mutant("desired: texts pile up", UPDATE, "text_pool_bytes(m->where.texts) <= m->where.texts_bytes * 2 + WASTE_BYTES &&", "true &&"),
     Mutant("desired: with NODE_MODE all a slice is of some places", UPDATE, "shared->state == DESIRED_OK && !r.all &&", "shared->state == DESIRED_OK &&"),
     Mutant("desired: the last ready one went, and the others drain", UPDATE, "r->problem == NULL && r->any_ready ?", "r->problem == NULL ?"),

@@ -227,7 +227,8 @@ void doctor_backends_report(const struct doctor *d, const struct settings_datapl
     report_states(d, target, haproxy);
     for (size_t i = 0; target != NULL && i < seen->mapping_count; i++) {
         const struct inspect_backend *b = &target->backends[i];
-        cleanup(mem_free_ptr) char *remark = d->settings->dataplane_count > 1 ? mem_printf("at %s", of->url) : NULL;
+        cleanup(mem_free_ptr) char *remark =
+            of != NULL && d->settings->dataplane_count > 1 ? mem_printf("at %s", of->url) : NULL;
         struct doctor_section *s = doctor_section(d->report, "backend", b->of->backend, remark);
         if (!report_exists(d, seen, target, b, s)) {
             doctor_skip(s, "backend.plan", "plan", "needs the backend");

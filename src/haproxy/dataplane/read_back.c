@@ -47,7 +47,7 @@ static const char *read_back_doubt(const struct read_back *r, const struct runti
         const struct runtime_server *is = runtime_find(running, c->server->name);
         if (c->kind == CHANGE_REMOVE_SERVER && is != NULL)
             return "HAProxy has a server that is removed";
-        if ((c->fields & SERVER_WEIGHT) && is->weight < 0)
+        if ((c->fields & SERVER_WEIGHT) && is != NULL && is->weight < 0)
             return "the Data Plane API shows no weights";
     }
     return NULL;

@@ -185,7 +185,7 @@ static void replacement_try(struct replacement *r, const char *haproxy)
     if (r->tries && r->adds.unchecked == NULL)
         return;
     cleanup(mem_free_ptr) char *text = r->tries ? mem_printf(SERVER_ADDS_UNCHECKED, r->adds.unchecked) : NULL;
-    replacement_takes_reload(r, r->tries ? text : why.message);
+    r->why = mem_strdup(r->tries ? text : why.message); /* the first: it has just begun */
     if (r->tries)
         return;
     buf_clear(&r->actions);

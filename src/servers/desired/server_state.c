@@ -111,11 +111,6 @@ void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t dra
     s->drain_timeout_ms = drain_timeout_ms;
 }
 
-uint64_t server_states_pass(const struct server_states *s)
-{
-    return s->pass;
-}
-
 void server_states_unsee(struct server_states *s, const char *name)
 {
     struct state_entry *e = name != NULL ? states_find(s, name) : NULL;

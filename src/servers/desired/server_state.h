@@ -54,8 +54,6 @@ void server_states_begin(struct server_states *s, uint64_t now_ms, uint64_t drai
 void server_states_resume(struct server_states *s, uint64_t now_ms, uint64_t drain_timeout_ms);
 /* In this pass it is not there any more; NULL is allowed. */
 void server_states_unsee(struct server_states *s, const char *name);
-/* The number of the pass; another one since means that it cannot be resumed. */
-uint64_t server_states_pass(const struct server_states *s);
 /* A name that is not remembered and GONE is OUT, unannounced, and not remembered for it. */
 struct server_step server_states_see(struct server_states *s, const char *name, enum server_sign sign);
 /* Calls `gone` (may be NULL) for each that is remembered and was not seen in this pass, ordered by name; gone must not

@@ -205,7 +205,7 @@ struct desired_memory {
     /* By which it is known whether anything else changed. */
     const struct cache *cache;
     const struct server_states *states;
-    uint64_t nodes_version, services_version, sets_version, pass;
+    uint64_t nodes_version, services_version, sets_version;
     bool service_denied;
     size_t full;
 };
@@ -256,7 +256,6 @@ static const struct desired *update_all(struct desired_memory *m, const struct d
         m->nodes_version = cache_version(in->caches->nodes);
         m->services_version = cache_version(in->caches->services);
         m->sets_version = cache_version(r.cache);
-        m->pass = server_states_pass(in->states);
         m->service_denied = in->service_denied;
     }
     run_close(&r);
@@ -425,8 +424,8 @@ const struct desired *desired_update(struct desired_memory *m, const struct desi
     cleanup(mem_free_ptr) char *problem = NULL;
     if (m->last != NULL && run_open(&r, in, m->where.texts, &problem) == 0) {
         r.words = m->last->words;
-        if (in->objects == NULL && in->states == m->states && m->pass == server_states_pass(in->states) &&
-            r.cache == m->cache && cache_removed(in->caches->nodes) <= m->nodes_version &&
+        if (in->objects == NULL && in->states == m->states && r.cache == m->cache &&
+            cache_removed(in->caches->nodes) <= m->nodes_version &&
             m->services_version == cache_version(in->caches->services) && m->service_denied == in->service_denied &&
             m->where.set_count == cache_count(m->cache) &&
             text_pool_bytes(m->where.texts) <= m->where.texts_bytes * 2 + WASTE_BYTES && judge_part(m, &r) == 0)
