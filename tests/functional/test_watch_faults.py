@@ -51,6 +51,7 @@ def still_follows(rig: Rig, host: int = 44) -> None:
     """Both watches live: a pod moves, and a node gets another address."""
     rig.pods(2, 4)
     rig.wait_servers(2, 4)
+    rig.wait_in_sync()  # what is changed amid the reload of a new server may not reach the process that comes
     rig.kube.put(objects.node("n4", f"127.0.11.{host}"))
     wait_until(lambda: f"127.0.11.{host}:" in rig.dataplane.file(), 20, "the new address of n4 in the file")
 
