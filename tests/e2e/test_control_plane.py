@@ -62,6 +62,7 @@ def test_the_api_servers_are_servers(cluster: World) -> None:
         kube.admin.put(objects.slice_("kubernetes-more", "kubernetes", [objects.endpoint(address) for address in more],
                                       namespace="default", ports=[objects.port(6443, "https")]))
         world.expect_servers({PUBLISHED: f"{PUBLISHED}:{port}", **more}, backend=API)
+        world.in_step()
         # One goes: it gets no new connections, without a reload.
         with world.no_reload():
             kube.admin.put(objects.slice_("kubernetes-more", "kubernetes", [objects.endpoint("192.0.2.3")],
