@@ -128,6 +128,11 @@ static int server_words_inherit(struct server_words *w, const struct cfg_file_se
     return status;
 }
 
+bool server_is_without_share(const struct cfg_lines *lines, const char *haproxy)
+{
+    return lines->hashed && strverscmp(haproxy, "3.0") < 0;
+}
+
 int server_words_of(const struct cfg_lines *lines, const struct cfg_file_line *line, const struct cfg_line *words,
                     struct server_words *ret, struct error *err)
 {

@@ -22,6 +22,11 @@ struct server_words {
     bool plain_checks; /* no-check-ssl */
 };
 
+/* A HAProxy of that version gives a server that is added while it runs no share of the hash that these lines say. */
+#define SERVER_WITHOUT_SHARE \
+    "HAProxy before 3.0 gives a server that is added while it runs no share of a consistent hash (`balance random`)"
+bool server_is_without_share(const struct cfg_lines *lines, const char *haproxy);
+
 void server_words_fini(struct server_words *w); /* a zeroed one is allowed */
 bool server_words_have(const struct server_words *w, const char *keyword);
 

@@ -177,7 +177,8 @@ class Story:
         else:
             self.screen.say("(runtime update) or haproxy.cfg (transaction) had the change. traffic ms: until requests")
             self.screen.say(f"followed; after a transaction they wait for a reload, here up to {RELOAD_DELAY_S * 1000:.0f} ms (the Data Plane")
-            self.screen.say("API's reload_delay; 5 s unless configured). writes: of haproxy.cfg.")
+            self.screen.say("API's reload_delay; 5 s unless configured), but for servers that the API adds before (3.2 and newer).")
+            self.screen.say("writes: of haproxy.cfg.")
         return concluded(self.screen, (self.traffic,), [f"{outcome.what}: {surprise}" for outcome in self.outcomes for surprise in outcome.surprises])
 
     def _write_endpoints(self) -> str:

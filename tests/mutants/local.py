@@ -104,9 +104,9 @@ COMMAND = "haproxy/local/server_command.c"
 WORDS = "haproxy/server_words.c"
 
 room("local, commands", ("test_server_command",), (
-    Mutant("who comes has no share of a hash", COMMAND, "strverscmp(haproxy, \"3.0\") < 0 && lines->hashed)", "false)"),
-    Mutant("who comes has no share of any backend", COMMAND, "strverscmp(haproxy, \"3.0\") < 0 && lines->hashed)", "strverscmp(haproxy, \"3.0\") < 0)"),
-    Mutant("no HAProxy gives a share of a hash", COMMAND, "strverscmp(haproxy, \"3.0\") < 0 && lines", "lines"),
+    Mutant("who comes has no share of a hash", WORDS, "return lines->hashed && strverscmp(haproxy, \"3.0\") < 0;", "return false;"),
+    Mutant("who comes has no share of any backend", WORDS, "return lines->hashed && strverscmp(haproxy, \"3.0\") < 0;", "return strverscmp(haproxy, \"3.0\") < 0;"),
+    Mutant("no HAProxy gives a share of a hash", WORDS, "return lines->hashed && strverscmp(haproxy, \"3.0\") < 0;", "return lines->hashed;"),
     Mutant("the hash of defaults is none", READ_CFG, "backend_algorithm_is_hashed(cfg_inherit_balance(l->section, &words));", "backend_algorithm_is_hashed(cfg_inherit_balance(&(struct cfg_file_section){.lines = l->section->lines, .line_count = l->section->line_count}, &words));"),
     Mutant("a default-server behind the line reaches it", COMMAND, "before < lines->default_count && lines->defaults[before]->number < line->number", "before < lines->default_count"),
     Mutant("a line that begins as the one before has its words", COMMAND, "strlen(said->tail) == len &&", "strlen(said->tail) >= len &&"),

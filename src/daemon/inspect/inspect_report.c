@@ -157,15 +157,15 @@ static bool inspect_adds_these(const struct inspect_target *t, const struct insp
     struct error err = {0};
     size_t count;
     bool adds = false;
+    buf_init_secret(&text, 0);
+    if (t->instance == NULL)
+        return true;
     cleanup(mem_free_ptr) struct change *list = changes_of(&b->actual, &b->plan.diff, &count);
     const struct cfg_file *f = t->file != NULL ? cfg_content_file(t->file, &err) : NULL;
-    buf_init_secret(&text, 0);
     for (size_t i = 0; i < count; i++) {
         changes_add(&changes, &list[i]);
         adds = adds || list[i].kind == CHANGE_ADD_SERVER;
     }
-    if (t->instance == NULL)
-        return true;
     if (f == NULL)
         return !adds || !instance_view(t->instance).regroups;
     if (count == 0 || cfg_backend_edit(f, list, count, &edits, &err) != 0)

@@ -316,8 +316,8 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
         replacement_takes_reload(r, r->back.why.message);
         return replacement_done(r, TRANSACTION_COMMITTED);
     }
-    if (r->state ==
-        REPLACEMENT_LOOK) { /* another writer may have been there since: that is found when it is read again */
+    /* Another writer may have been there since: that is found when it is read again. */
+    if (r->state == REPLACEMENT_LOOK) {
         if (transaction_is_success(a) && a->version == r->version)
             return (struct transaction_action){.type = TRANSACTION_JUDGE};
         transaction_explain(&r->error, a, replacement_doing(r),

@@ -16,10 +16,9 @@
 
 #define FIRST_API "3.2"     /* before it one word of a server is passed on, and the others are left out */
 #define FIRST_HAPROXY "2.6" /* "add server" is no experiment */
-#define FIRST_HASHED "3.0"
 
-#define PUTS_MAX \
-    1000 /* changes: some milliseconds each. More of them are loaded sooner than put, as are those that a reload follows. */
+/* Changes: some milliseconds each. More of them are loaded sooner than put, as are those that a reload follows. */
+#define PUTS_MAX 1000
 
 void server_adds_fini(struct server_adds *a)
 {
@@ -180,10 +179,8 @@ static int adds_one(struct server_adds *a, struct cfg_lines *lines, const struct
         return error_set(err, ERROR_INVALID, "haproxy.cfg has no such server");
     if (str_ip_family(s->address) == 0 || s->port == 0)
         return error_set(err, ERROR_INVALID, "its address is a name, or without a port");
-    if (lines->hashed && strverscmp(haproxy, FIRST_HASHED) < 0)
-        return error_set(err, ERROR_INVALID,
-                         "HAProxy before 3.0 gives a server that is added while it runs no share of "
-                         "a consistent hash (`balance random`)");
+    if (server_is_without_share(lines, haproxy))
+        return error_set(err, ERROR_INVALID, "%s", SERVER_WITHOUT_SHARE);
     cfg_line_split(&split, line->text, line->len);
     if (server_words_of(lines, line, &split, &words, err) != 0 || adds_body(s, &words, &body, err) != 0)
         return -1;

@@ -176,11 +176,8 @@ int server_commands_add(struct server_commands *c, struct cfg_lines *lines, cons
         strchr(change->server->name, '/') != NULL)
         return error_set(err, ERROR_INVALID, "server %s/%s has a name that fits into no command", backend,
                          change->server->name);
-    if (change->kind == CHANGE_ADD_SERVER && s != NULL && strverscmp(haproxy, "3.0") < 0 && lines->hashed)
-        return error_set(err, ERROR_INVALID,
-                         "backend %s: HAProxy before 3.0 gives a server that is added while it runs no share of a "
-                         "consistent hash (`balance random`)",
-                         backend);
+    if (change->kind == CHANGE_ADD_SERVER && s != NULL && server_is_without_share(lines, haproxy))
+        return error_set(err, ERROR_INVALID, "backend %s: %s", backend, SERVER_WITHOUT_SHARE);
     if (change->kind == CHANGE_ADD_SERVER && elsewhere && s != NULL && command_defaults_may_be_before(s))
         return error_set(err, ERROR_INVALID,
                          "backend %s: its defaults may be in a file of HAPROXY_CHECK_FILES, so they are unknown",
