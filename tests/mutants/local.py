@@ -27,6 +27,7 @@ room("local, the file", ("test_local_driver",), (
     Mutant("a command that HAProxy refuses is done", DRIVER, "a->status == LOCAL_OK && cli_read_done(a->data, &err) == 0", "a->status == LOCAL_OK"),
 ))
 room("local, reloads", ("test_local_driver",), (
+    Mutant("a local HAProxy that says nothing gets commands", "haproxy/local/driver_write.c", "           : d->reading.silent ? \"what HAProxy runs could not be read\"\n", ""),
     Mutant("what was loaded is not loaded", RELOAD, "        local_request_cancel(local_driver_loaded(d, NULL));\n", "        ;\n"),
     Mutant("any end is a good one", RELOAD, "if (o->step == LOCAL_RELOAD_SUCCEEDED)\n        reload_succeeded(r);", "if (o->step >= LOCAL_RELOAD_SUCCEEDED)\n        reload_succeeded(r);"),
     Mutant("who ran before is not compared", RELOAD, "worker >= 0 && worker != o->worker", "worker >= 0"),

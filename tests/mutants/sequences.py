@@ -57,7 +57,6 @@ LOCAL_WRITE = "haproxy/local/driver_write.c"
 
 LOCAL = (
     Mutant("each write of a local HAProxy is loaded by a reload", LOCAL_WRITE, "    if (why != NULL)\n        w->reloads = true;", "    w->reloads = true;"),
-    Mutant("a local HAProxy that says nothing gets commands", LOCAL_WRITE, "           : d->reading.silent ? \"what HAProxy runs could not be read\"\n", ""),
     Mutant("servers that were added for a write that failed stay in a local HAProxy", LOCAL_WRITE,
            "local_run_take_back(&w->late, &w->early, &is);", "local_run_clear(&w->late);"),
     Mutant("who was added beside another writer's line stays in maintenance", "haproxy/local/driver_commands.c",

@@ -242,7 +242,7 @@ static inline void drive(const char *loads)
     static const char *const names[] = {"web"};
     run_haproxy(loads);
     reloads = true;
-    deadline_ms = 5000;
+    deadline_ms = 0;
     without_commands = turns = false;
     memset(&last, 0, sizeof(last));
     make_driver();

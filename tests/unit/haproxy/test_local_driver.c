@@ -191,6 +191,21 @@ TEST(a_master_that_does_not_listen_yet_is_asked_again)
     ck_assert_int_ne(readout.worker_pid, pid);
 }
 
+/* It may have been started anew since, with other servers than those that were read before. */
+TEST(what_could_not_be_read_gets_a_reload)
+{
+    cleanup(mem_free_ptr) char *away = mem_printf("%s.away", stats);
+    const struct backend_server n1 = {.name = (char *)"n1", .address = (char *)"127.0.0.9", .port = 9, .weight = 1};
+    const struct change come = change_of(CHANGE_ADD_SERVER, &n1);
+    read_it();
+    ck_assert_int_eq(rename(stats, away), 0);
+    read_it();
+    ck_assert_int_eq(rename(away, stats), 0);
+    reloads = false;
+    ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
+    ck_assert_msg(last.reload_id != NULL && strstr(last.reload_why, "could not be read") != NULL, "%s", last.reload_why);
+}
+
 TEST(a_haproxy_that_is_gone_is_reported)
 {
     read_it();
