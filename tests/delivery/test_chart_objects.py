@@ -295,3 +295,51 @@ def test_the_notes_have_the_next_three_commands(rendered: cases.Renderings, name
     assert ("Each load balancer runs a daemon of its own" in said) == published == (" publishes " in said)
     assert ("It has no credentials" in said) == ("HAPROXY_CONFIG_FILE" not in settings and not published and not any(s.endswith(("USERNAME_FILE", "TOKEN_FILE", "CREDENTIALS_FILE")) for s in settings))
     assert ("a dry run" in said) == (settings.get("DRY_RUN") == "true")
+    assert ("image.repository is not set" in said) == ('image: "haproxy-k8s-sync:' in rendered.text(name))
+
+
+# --- what the release has besides
+
+
+PAGE = {"ingress": {"enabled": True, "className": "haproxy", "hosts": ["sync.example.net"], "tls": [{"hosts": ["sync.example.net"], "secretName": "t"}]},
+        "httpRoute": {"enabled": True, "parentRefs": [{"name": "gateway", "namespace": "gateways"}], "hostnames": ["sync.example.net"]}}
+
+
+def test_the_page_is_reached_by_an_ingress_and_a_route(helm: pathlib.Path) -> None:
+    found = chart.render(helm, PAGE)
+    service = chart.only(found, "Service")
+    name, port = service["metadata"]["name"], service["spec"]["ports"][0]
+    ingress, route = (chart.only(found, kind)["spec"] for kind in ("Ingress", "HTTPRoute"))
+    backend = {"service": {"name": name, "port": {"name": port["name"]}}}
+    assert ingress == {"ingressClassName": "haproxy", "tls": PAGE["ingress"]["tls"],
+                       "rules": [{"host": "sync.example.net", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]}
+    assert route == {"parentRefs": PAGE["httpRoute"]["parentRefs"], "hostnames": ["sync.example.net"],
+                     "rules": [{"backendRefs": [{"name": name, "port": port["port"]}]}]}
+
+
+@pytest.mark.parametrize("name", cases.NAMES)
+def test_helm_test_runs_doctor_as_the_daemon_runs(rendered: cases.Renderings, name: str) -> None:
+    """With its image, settings, files and rights; and neither the Service nor the Deployment takes that pod for theirs."""
+    found = rendered[name]
+    daemon = chart.only(found, "Deployment")["spec"]
+    tests = [one for one in found if one["kind"] == "Pod"]
+    assert (tests == []) == ("HAPROXY_CONFIG_FILE" in pod.settings(found))
+    for one in tests:
+        container, own = one["spec"]["containers"][0], pod.container(found)
+        assert one["metadata"]["annotations"]["helm.sh/hook"] == "test" and container["args"] == ["doctor"]
+        for part in ("image", "command", "env", "envFrom", "volumeMounts", "securityContext"):
+            assert container.get(part) == own.get(part), part
+        for part in ("volumes", "serviceAccountName", "hostNetwork", "nodeSelector", "imagePullSecrets", "securityContext"):
+            assert one["spec"].get(part) == daemon["template"]["spec"].get(part), part
+        assert not daemon["selector"]["matchLabels"].items() <= one["metadata"]["labels"].items()
+
+
+def test_objects_of_the_user_are_in_the_release(helm: pathlib.Path) -> None:
+    own = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "{{ .Release.Name }}-own"}}
+    text = "apiVersion: v1\nkind: PriorityClass\nmetadata:\n  name: {{ .Release.Namespace }}\n"
+    found = chart.render(helm, {"extraObjects": [own, text], "deploymentLabels": {"team": "edge"}, "lifecycle": {"preStop": {"sleep": {"seconds": 5}}}})
+    assert chart.only(found, "PriorityClass")["metadata"]["name"] == chart.NAMESPACE
+    assert f"{chart.RELEASE}-own" in [one["metadata"]["name"] for one in found if one["kind"] == "Secret"]
+    deployment = chart.only(found, "Deployment")
+    assert deployment["metadata"]["labels"]["team"] == "edge" and "team" not in deployment["spec"]["template"]["metadata"]["labels"]
+    assert pod.container(found)["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}

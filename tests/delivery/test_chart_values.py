@@ -17,13 +17,13 @@ from .once import version
 
 # Kubernetes' own objects and the user's own names: anything goes.
 FREE = {"commonLabels", "commonAnnotations", "strategy", "deploymentAnnotations", "podAnnotations", "podLabels", "podSecurityContext",
-        "securityContext", "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations",
+        "securityContext", "resources", "nodeSelector", "affinity", "dnsConfig", "serviceAccount.annotations", "lifecycle", "deploymentLabels",
         *(f"sidecar.{name}" for name in ("resources", "securityContext", "readinessProbe", "livenessProbe", "service.annotations"))}
 # Names of an operator, which have no defaults here: test_chart_operator.py.
 OPERATORS = ("watchNamespace", "secretName", "secretKey", "certsSecretNames", "dataplane", "spire", "vault", "controller", "metrics", "probes",
              "zoneAntiAffinity", "rbac.namespaced")
 # Those of others have tests of their own.
-ELSEWHERE = ("service", "serviceMonitor", "prometheusRule", "grafanaDashboard", "networkPolicy")
+ELSEWHERE = ("service", "ingress", "httpRoute", "serviceMonitor", "prometheusRule", "grafanaDashboard", "networkPolicy")
 
 
 def of_the_daemon() -> dict[str, str | None]:
@@ -109,8 +109,6 @@ def test_schema_and_values_know_the_same_names() -> None:
 @pytest.mark.parametrize(("values", "words"), [
     ({"replicaCount": "two"}, ["/replicaCount", "integer"]),
     ({"env": {"nodeMode": "some"}}, ["/env/nodeMode", "'endpoints'"]),
-    ({"env": {"drainTimeout": "30 s"}}, ["/env/drainTimeout", "30 s"]),
-    ({"env": {"drainTimeout": 30}}, ["/env/drainTimeout"]),
     ({"env": {"dryRun": "yes"}}, ["/env/dryRun"]),
     ({"env": {"maxLossPercent": 101}}, ["/env/maxLossPercent"]),
     ({"env": {"listenAddress": "8080"}}, ["/env/listenAddress"]),
@@ -147,6 +145,13 @@ IMPOSSIBLE = {
     "the Go controller's image": ({"image": {"repository": "registry.example.com/of/k8s-haproxy", "tag": "latest"}},
                                   "the Go controller's image: set it to the image of haproxy-k8s-sync"),
     "never compared": (nested(("env", "resyncPeriod"), "0"), "env.resyncPeriod is 0: set it to a duration from 1s to 24h, as it cannot be"),
+    "a space before the unit": (nested(("env", "drainTimeout"), "30 s"), "env.drainTimeout is 30 s: set it to a duration from 0s to 24h: such as 30s"),
+    "no unit": (nested(("env", "resyncPeriod"), 30), "env.resyncPeriod is 30: set it to a duration from 1s to 24h: 30s if these are seconds"),
+    "days": (nested(("env", "parkTTL"), "2d"), "env.parkTTL is 2d: set it to a duration from 0s to 720h: 48h, as there is no unit for days"),
+    "a render that may take a day": (nested(("templates", "timeout"), "24h"), "templates.timeout is 24h: set it to a duration from 0s to 1h"),
+    "a page without a host": (nested(("ingress", "enabled"), True), "ingress.hosts is empty"),
+    "a page without a Gateway": (nested(("httpRoute", "enabled"), True), "httpRoute.parentRefs is empty"),
+    "a page without its Service": ({"service": {"enabled": False}, "ingress": {"enabled": True, "hosts": ["a"]}}, "service.enabled is false"),
     "compared too rarely": (nested(("env", "resyncPeriod"), "24h1s"), "env.resyncPeriod is 24h1s: set it to a duration from 1s to 24h"),
     "drained too long": (nested(("env", "drainTimeout"), "25h"), "env.drainTimeout is 25h: set it to a duration from 0s to 24h"),
     "parked too long": (nested(("env", "parkTTL"), "721h"), "env.parkTTL is 721h: set it to a duration from 0s to 720h"),

@@ -263,10 +263,15 @@ def test_tree_that_is_ready_and_tree_that_is_not(tmp_path: pathlib.Path) -> None
 
 
 def test_chart_names_the_image_that_is_published_with_it(helm: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    said = run("scripts/release-chart", "registry.example/acme/haproxy-k8s-sync", tmp_path, HELM=str(helm)).strip()
+    url = "https://git.example/acme/haproxy-k8s-sync"
+    said = run("scripts/release-chart", "registry.example/acme/haproxy-k8s-sync", tmp_path, url, HELM=str(helm)).strip()
     assert said == str(tmp_path / f"haproxy-k8s-sync-{version()}.tgz")
     rendered = run(helm, "template", "x", said, "--set", "env.ingressServiceName=web,env.haproxy.dataplaneURL=http://haproxy:5555",
                    "--set", "env.haproxy.username=u,env.haproxy.password=p")
-    assert re.findall(r'^ +image: "?([^"\n]*)"?$', rendered, re.M) == [f"registry.example/acme/haproxy-k8s-sync:{version()}"]
+    assert set(re.findall(r'^ +image: "?([^"\n]*)"?$', rendered, re.M)) == {f"registry.example/acme/haproxy-k8s-sync:{version()}"}
+    about = yaml.safe_load(run(helm, "show", "chart", said))
+    assert about["home"] == url and about["sources"] == [url]
+    pages = re.findall(r"\[(docs/[^]]+)\]\(([^)]+)\)", run(helm, "show", "readme", said))
+    assert len(pages) > 3 and all(link == f"{url}/blob/v{version()}/{page}" and (ROOT / page).is_file() for page, link in pages), pages
     # The tree's own is as it was: it names an image that everybody builds for himself.
     assert yaml.safe_load((ROOT / "charts/haproxy-k8s-sync/values.yaml").read_text())["image"]["repository"] == "haproxy-k8s-sync"

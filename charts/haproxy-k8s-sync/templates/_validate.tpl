@@ -12,7 +12,8 @@
   (include "haproxy-k8s-sync.validateSpiffe" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateSidecar" . | fromYamlArray)
   (include "haproxy-k8s-sync.validateEtcd" . | fromYamlArray)
-  (include "haproxy-k8s-sync.validatePods" . | fromYamlArray) }}
+  (include "haproxy-k8s-sync.validatePods" . | fromYamlArray)
+  (include "haproxy-k8s-sync.validatePage" . | fromYamlArray) }}
 {{- if $problems }}
 {{- fail (printf "\n\n%s\n" (join "\n" $problems)) }}
 {{- end }}
@@ -21,7 +22,7 @@
 {{/* --reuse-values takes the defaults, too, from the chart that was installed: what this one has besides is not there at all. */}}
 {{- define "haproxy-k8s-sync.validateReuse" -}}
 {{- $missing := list }}
-{{- range list "global" "config" "templates" "annotatedServices" "etcd" "sidecar" "credentials" "tls" "spiffe" "leaderElection" "kubeconfig" "podDisruptionBudget" "service" }}
+{{- range list "global" "config" "templates" "annotatedServices" "etcd" "sidecar" "credentials" "tls" "spiffe" "leaderElection" "kubeconfig" "podDisruptionBudget" "service" "ingress" "httpRoute" }}
 {{- if not (kindIs "map" (get $.Values .)) }}
 {{- $missing = append $missing . }}
 {{- end }}
@@ -53,14 +54,39 @@
 {{- define "haproxy-k8s-sync.validateDurations" -}}
 {{- $problems := list }}
 {{- $epoch := toDate "2006-01-02" "2000-01-01" }}
-{{- range $row := list (list "env.resyncPeriod" .Values.env.resyncPeriod 1 24) (list "env.drainTimeout" .Values.env.drainTimeout 0 24) (list "env.parkTTL" .Values.env.parkTTL 0 720) }}
-{{- $text := toString (index $row 1) }}
+{{- range $row := list (list "env.resyncPeriod" .Values.env.resyncPeriod 1 24) (list "env.drainTimeout" .Values.env.drainTimeout 0 24) (list "env.parkTTL" .Values.env.parkTTL 0 720) (list "config.minInterval" .Values.config.minInterval 0 1) (list "config.canaryTime" .Values.config.canaryTime 1 1) (list "templates.timeout" .Values.templates.timeout 0 1) }}
+{{- $text := index $row 1 | toString }}
 {{- if not (has $text (list "" "<nil>")) }}
+{{- $expected := printf "%s is %s: set it to a duration from %ds to %dh" (index $row 0) $text (index $row 2) (index $row 3) }}
+{{- if not (regexMatch "^[+]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|ms|s|m|h))+)$" $text) }}
+{{- $hint := "such as 30s, 1m30s or 2h" }}
+{{- if regexMatch "^[0-9]+$" $text }}
+{{- $hint = printf "%ss if these are seconds" $text }}
+{{- else if regexMatch "^[0-9]+d$" $text }}
+{{- $hint = printf "%dh, as there is no unit for days" (trimSuffix "d" $text | int | mul 24) }}
+{{- end }}
+{{- $problems = append $problems (printf "%s: %s" $expected $hint) }}
+{{- else }}
 {{- $seconds := sub (mustDateModify $text $epoch | unixEpoch) (unixEpoch $epoch) }}
 {{- if or (lt $seconds (index $row 2 | int64)) (gt $seconds (mul 3600 (index $row 3))) }}
-{{- $problems = append $problems (printf "%s is %s: set it to a duration from %ds to %dh%s" (index $row 0) $text (index $row 2) (index $row 3) (eq $seconds 0 | ternary ", as it cannot be switched off" "")) }}
+{{- $problems = append $problems (printf "%s%s" $expected (eq $seconds 0 | ternary ", as it cannot be switched off" "")) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $problems }}
+{{- end }}
+
+{{- define "haproxy-k8s-sync.validatePage" -}}
+{{- $problems := list }}
+{{- if and (or .Values.ingress.enabled .Values.httpRoute.enabled) (not .Values.service.enabled) }}
+{{- $problems = append $problems "ingress or httpRoute is enabled, but service.enabled is false: they lead to that Service" }}
+{{- end }}
+{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
+{{- $problems = append $problems "ingress.enabled is set, but ingress.hosts is empty: name the host of the status page" }}
+{{- end }}
+{{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) }}
+{{- $problems = append $problems "httpRoute.enabled is set, but httpRoute.parentRefs is empty: name the Gateway" }}
 {{- end }}
 {{- toYaml $problems }}
 {{- end }}
