@@ -79,7 +79,9 @@ endif
 ENGINE := $(if $(filter-out no,$(TEMPLATES)),$B/cargo/release/libtemplate.a)
 # The same, built in a third of the time: for tests and the demos.
 ENGINE_QUICK := $(if $(ENGINE),$B/cargo/quick/libtemplate.a)
-HERE_RUST = --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
+# The crates' sources have one name in the program, wherever cargo has them: in vendor/, or below the name of its registry.
+HERE_RUST = --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(CURDIR)/vendor=crates \
+	$$(printf -- ' --remap-path-prefix=%s=crates' $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/*)
 ENGINE_SRC := src/template/Cargo.toml src/template/Cargo.lock $(sort $(wildcard src/template/src/*.rs))
 STD += $(if $(ENGINE),,-DWITHOUT_TEMPLATES)
 
@@ -119,7 +121,7 @@ $B/haproxy-k8s-sync: $(OBJ) $(ENGINE) $B/obj/flags.ld
 	$(call SAY,LD)$(CC) $(CFLAGS) $(HARDEN_LD) -o $@ $(OBJ) $(ENGINE) $(PKG_LIBS) $(LDFLAGS)
 
 $(ENGINE) $(ENGINE_QUICK): $B/cargo/%/libtemplate.a: $(ENGINE_SRC)
-	$(call SAY,RUST)RUSTFLAGS="$(HERE_RUST)" cargo build --quiet --locked --profile $* --manifest-path src/template/Cargo.toml --target-dir $B/cargo || \
+	$(call SAY,RUST)cargo fetch --quiet --locked --manifest-path src/template/Cargo.toml && RUSTFLAGS="$(HERE_RUST)" cargo build --quiet --locked --profile $* --manifest-path src/template/Cargo.toml --target-dir $B/cargo || \
 		{ echo "the template engine was not built: cargo says why above; make TEMPLATES=no builds without" >&2; exit 1; }
 	@touch $@
 

@@ -3,7 +3,7 @@
 # make rootfs        $B/rootfs: all that a container of the daemon needs
 # make image         $B/haproxy-k8s-sync-VERSION-ARCH.oci.tar, of the libraries of this machine's Debian; without a container engine
 # make sbom          $B/haproxy-k8s-sync-VERSION-ARCH.spdx.json: what is in that image
-# make dist          $B/haproxy-k8s-sync-VERSION.tar.gz and SHA256SUMS, of the last commit
+# make dist          $B/haproxy-k8s-sync-VERSION.tar.gz and SHA256SUMS, of the last commit and its crates: it builds without a network
 # make deb           $B/haproxy-k8s-sync_VERSION_ARCH.deb, and its -dbgsym: for the Debian, and the kind of machine, that it is made on
 # SUITE=trixie: the first three of that Debian instead, in a chroot of its own (root only)
 .PHONY: rootfs image sbom dist deb

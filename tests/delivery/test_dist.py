@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pathlib
+import re
 import shutil
 import tarfile
 
@@ -47,8 +49,10 @@ def test_contents(packed: pathlib.Path) -> None:
         members = tar.getmembers()
     names = {member.name for member in members}
     assert all(name == NAME or name.startswith(f"{NAME}/") for name in names)
-    for needed in ("LICENSE", "Makefile", "README.md", "CHANGELOG.md", "Dockerfile", "scripts/rootfs", "deploy/deployment.yaml"):
+    for needed in ("LICENSE", "Makefile", "README.md", "CHANGELOG.md", "Dockerfile", "scripts/rootfs", "deploy/deployment.yaml", ".cargo/config.toml"):
         assert f"{NAME}/{needed}" in names
+    locked = re.findall(r'name = "(.*)"\nversion = "(.*)"\nsource', (ROOT / "src/template/Cargo.lock").read_text())
+    assert locked and all(f"{NAME}/vendor/{crate}-{number}/Cargo.toml" in names for crate, number in locked)
     assert not any("__pycache__" in name or name.startswith(f"{NAME}/build") for name in names)
     assert len({member.mtime for member in members}) == 1
     assert not any(member.mode & 0o022 for member in members)
@@ -57,7 +61,9 @@ def test_contents(packed: pathlib.Path) -> None:
 def unpack_and_build(packed: pathlib.Path, home: pathlib.Path) -> None:
     with tarfile.open(packed / f"{NAME}.tar.gz") as tar:
         tar.extractall(home)
-    run("make", "-s", "-j2", "build/haproxy-k8s-sync", cwd=home / NAME)
+    # In a network namespace with nothing in it, and with nothing that cargo has fetched before.
+    alone = ("unshare", "-n") if os.geteuid() == 0 else ("unshare", "-rn")
+    run(*alone, "make", "-s", "-j2", "build/haproxy-k8s-sync", cwd=home / NAME, CARGO_HOME=str(home / "cargo"))
 
 
 @pytest.fixture(scope="session")
