@@ -125,7 +125,7 @@ def test_annotations(tmp_path: pathlib.Path) -> None:
                                  "c.example.com/": "default_web_80.https", "d.example.com/": "default_web_80.2147483647ms"}
     assert ("backend default_web_80.h2.leastconn.5m\n  balance leastconn\n  timeout server 5m\n  default-server proto h2\n"
             in rendered.config)
-    assert "backend default_web_80.https\n  balance roundrobin\n  default-server ssl verify none\n" in rendered.config
+    assert "backend default_web_80.https\n  balance roundrobin\n  default-server ssl verify none sni req.hdr(host),field(1,:) alpn h2,http/1.1\n" in rendered.config
     assert haproxy_accepts(tmp_path, rendered) == ""
 
 

@@ -216,7 +216,7 @@ def test_unknown_annotations(tmp_path: pathlib.Path) -> None:
         "nginx.ingress.kubernetes.io/ssl-passthrough": "false", "example.com/auth-type": "basic"}))
     assert made == {"x.example.com/": "evil"}
     assert said == ("Ingress evil/i: haproxy-k8s-sync/ssl-redirct: there is no such annotation; "
-                    "there are ssl-redirect, backend-protocol, balance, timeout-server\n")
+                    "there are ssl-redirect, backend-protocol, balance, timeout-server, servers\n")
 
 
 LIES = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "lie.example.com", "X-Real-IP": "192.0.2.1",

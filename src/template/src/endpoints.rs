@@ -1,7 +1,7 @@
-//! EndpointSlices as the servers of a backend: which endpoints take connections, each once, in an order of their own.
+//! EndpointSlices as the servers of a backend: which endpoints, or nodes with them, take connections, each once, in an order of their own.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -113,8 +113,48 @@ fn holds(endpoint: &Given, condition: &str) -> bool {
     found.is_nothing() || found.is_true()
 }
 
+/// The addresses of nodes that may be servers, by their names.
+#[derive(Debug)]
+pub struct Nodes(BTreeMap<String, IpAddr>);
+
+impl Object for Nodes {}
+
+/// A node that is deleted, or about to be, or excluded by its label gets no new connections from a load balancer (KEP 1860, service
+/// controllers of cloud providers). Its address is the first one of the first type that it has.
+pub fn usable_nodes(nodes: Value, types: Vec<String>) -> Result<Value, Error> {
+    let mut usable = BTreeMap::new();
+    for node in nodes.try_iter()?.map(Given::from) {
+        let (meta, addresses) = (node.get("metadata"), node.get("status").get("addresses"));
+        let excluded = !meta.get("labels").get("node.kubernetes.io/exclude-from-external-load-balancers").is_nothing();
+        let leaves = node.get("spec").get("taints").each().any(|t| t.get("key").as_str() == Some("ToBeDeletedByClusterAutoscaler"));
+        if excluded || leaves || !meta.get("deletionTimestamp").is_nothing() {
+            continue;
+        }
+        let of = |kind: &String| {
+            addresses.each().filter(|a| a.get("type").as_str() == Some(kind)).find_map(|a| a.get("address").as_str()?.parse().ok())
+        };
+        if let (Some(name), Some(address)) = (meta.get("name").as_str(), types.iter().find_map(of)) {
+            usable.insert(name.to_owned(), address);
+        }
+    }
+    Ok(Value::from_object(Nodes(usable)))
+}
+
 /// Those that are ready; where none is, those that still serve. A slice's port is found by the name of the Service's: "" is one, too.
-fn chosen(slices: Value, port_name: &str) -> Result<Vec<Endpoint>, Error> {
+/// With nodes: the nodes that these are on, or all where there are no slices, each with that port.
+fn chosen(slices: Value, port_name: &str, nodes: Option<&Value>, node_port: Option<u16>) -> Result<Vec<Endpoint>, Error> {
+    let on = match nodes {
+        Some(nodes) => Some((
+            nodes.downcast_object_ref::<Nodes>().ok_or_else(|| invalid("expected what usable_nodes returns"))?,
+            node_port.unwrap_or(0),
+        )),
+        None => None,
+    };
+    if let (Some((Nodes(all), port)), true) = (on, slices.is_none()) {
+        let mut everywhere: Vec<Endpoint> = all.values().map(|&address| Endpoint { address, port }).collect();
+        everywhere.sort_unstable();
+        return Ok(everywhere);
+    }
     let (mut ready, mut serving) = (Vec::new(), Vec::new());
     for slice in slices.try_iter()?.map(Given::from) {
         for port in slice.get("ports").each() {
@@ -124,8 +164,12 @@ fn chosen(slices: Value, port_name: &str) -> Result<Vec<Endpoint>, Error> {
             let Some(number) = port.get("port").as_i64().and_then(|n| u16::try_from(n).ok()).filter(|&n| n > 0) else { continue };
             for one in slice.get("endpoints").each() {
                 // A name (addressType FQDN) is no address.
-                let Some(address) = one.get("addresses").first().as_str().and_then(|text| text.parse().ok()) else { continue };
-                let endpoint = Endpoint { address, port: number };
+                let found = match on {
+                    Some((Nodes(all), port)) => one.get("nodeName").as_str().and_then(|name| all.get(name)).map(|&address| (address, port)),
+                    None => one.get("addresses").first().as_str().and_then(|text| text.parse().ok()).map(|address| (address, number)),
+                };
+                let Some((address, port)) = found else { continue };
+                let endpoint = Endpoint { address, port };
                 if holds(&one, "ready") {
                     ready.push(endpoint);
                 } else if holds(&one, "serving") {
@@ -140,13 +184,13 @@ fn chosen(slices: Value, port_name: &str) -> Result<Vec<Endpoint>, Error> {
     Ok(chosen)
 }
 
-pub fn endpoints(slices: Value, port_name: &str) -> Result<Value, Error> {
-    Ok(chosen(slices, port_name)?.into_iter().map(Value::from_object).collect())
+pub fn endpoints(slices: Value, port_name: &str, nodes: Option<Value>, node_port: Option<u16>) -> Result<Value, Error> {
+    Ok(chosen(slices, port_name, nodes.as_ref(), node_port)?.into_iter().map(Value::from_object).collect())
 }
 
 /// The same as lines of a backend, the last one without its end.
-pub fn servers(slices: Value, port_name: &str) -> Result<String, Error> {
-    let chosen = chosen(slices, port_name)?;
+pub fn servers(slices: Value, port_name: &str, nodes: Option<Value>, node_port: Option<u16>) -> Result<String, Error> {
+    let chosen = chosen(slices, port_name, nodes.as_ref(), node_port)?;
     let mut lines = Vec::with_capacity(chosen.len() * 48);
     for endpoint in chosen {
         lines.extend_from_slice(if lines.is_empty() { "  server ".as_bytes() } else { "\n  server ".as_bytes() });
@@ -155,17 +199,15 @@ pub fn servers(slices: Value, port_name: &str) -> Result<String, Error> {
     Ok(String::from_utf8(lines).unwrap_or_default())
 }
 
-/// Of a Service's port, that is asked for by its name or its number: its name, "" where it has none; none: there is no such port.
-pub fn port_name(service: Value, port: &str) -> Value {
-    let mut found = Value::from(());
-    for one in Given::from(service).get("spec").get("ports").each() {
-        let name = one.get("name");
-        let name = name.as_str().unwrap_or("");
-        if name == port || one.get("port").value().to_string() == port {
-            found = name.into();
-        }
-    }
-    found
+/// A Service's port, that is asked for by its name or its number; none: there is no such port.
+pub fn service_port(service: Value, port: &str) -> Value {
+    Given::from(service)
+        .get("spec")
+        .get("ports")
+        .each()
+        .filter(|one| one.get("name").as_str() == Some(port) || one.get("port").value().to_string() == port)
+        .last()
+        .map_or(Value::from(()), |one| one.value().clone())
 }
 
 /// FNV-1a.

@@ -241,7 +241,8 @@ pub fn add_all(env: &mut Environment) {
     env.add_filter("routes", routes::routes);
     env.add_filter("of_class", routes::of_class);
     env.add_filter("endpoints", endpoints::endpoints);
-    env.add_filter("port_name", endpoints::port_name);
+    env.add_filter("service_port", endpoints::service_port);
+    env.add_filter("usable_nodes", endpoints::usable_nodes);
     env.add_filter("servers", endpoints::servers);
     env.add_filter("slots", endpoints::slots);
     env.add_filter("glob_match", glob_match);

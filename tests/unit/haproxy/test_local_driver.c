@@ -203,7 +203,8 @@ TEST(what_could_not_be_read_gets_a_reload)
     ck_assert_int_eq(rename(away, stats), 0);
     reloads = false;
     ck_assert_int_eq(write_changes(&come, 1), TRANSACTION_COMMITTED);
-    ck_assert_msg(last.reload_id != NULL && strstr(last.reload_why, "could not be read") != NULL, "%s", last.reload_why);
+    ck_assert_msg(last.reload_id != NULL && strstr(last.reload_why, "could not be read") != NULL, "%s",
+                  last.reload_why);
 }
 
 TEST(a_haproxy_that_is_gone_is_reported)
