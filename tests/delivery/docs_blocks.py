@@ -73,7 +73,7 @@ def part_of(text: str, key: str) -> str:
     found = re.search(rf"^{re.escape(key)}:.*\n(?:[ \t#].*\n|\n)*", text, re.M)
     if not found:
         raise ValueError(f"no top-level key {key!r}")
-    return found[0]
+    return found[0].rstrip("\n") + "\n"
 
 
 def shown(block: Block) -> str:

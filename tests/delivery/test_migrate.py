@@ -1,4 +1,4 @@
-"""docs/migrate.md, row by row: what the Go controller's values and variables do here."""
+"""tests/data/migrate.md, row by row: what the Go controller's values and variables do here; and what docs/migrate.md says of them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from .chart import helm as chart, pod
 from .test_chart_renderings import KUBECONFIG
 
 PAGE = ROOT / "docs" / "migrate.md"
+ROWS = ROOT / "tests" / "data" / "migrate.md"
 RELEASE = "edge"
 
 
 def rows(head: str) -> list[tuple[str, str]]:
     """(what is given, what is here) of the table with that head."""
-    table = PAGE.read_text().split(f"| {head} | The Go controller | Here |\n|---|---|---|\n")[1].split("\n\n")[0]
+    table = ROWS.read_text().split(f"| {head} | The Go controller | Here |\n|---|---|---|\n")[1].split("\n\n")[0]
     found = [line.strip("|").split(" | ") for line in table.splitlines()]
     assert found and all(len(cells) == 3 for cells in found), found
     return [(cells[0].strip().strip("`"), cells[2].strip()) for cells in found]
