@@ -384,8 +384,8 @@ const struct setting setting_table[] = {
      .expected = "auto, serving or report",
      .help = "What rolls a new configuration back, on all HAProxies, within 10 s after it runs. auto: the worker dies, "
              "or a listener is missing that was not removed. serving: also a backend that had servers up has none, on "
-             "this HAProxy alone. report: nothing. A file that HAProxy cannot load is always replaced by the previous "
-             "one. It is tried again when it changes, or on SIGHUP.",
+             "this HAProxy alone. report: nothing. A file that HAProxy cannot load is always replaced. What was rolled "
+             "back is tried again when it changes, or on SIGHUP.",
      .example = "serving"},
     {.name = "STATE_DIR",
      TEXT(state_dir, check_absolute_path),
@@ -432,7 +432,7 @@ const struct setting setting_table[] = {
      .fallback = "dual",
      .expected = "dual, IPv4, IPv6, or both in order of preference: IPv4,IPv6 or IPv6,IPv4",
      .help = "IP family of node addresses. IPv4, IPv6: only that. IPv4,IPv6 or IPv6,IPv4: the first that the node has. "
-             "dual: of two, the Service's first family, or the one that the node lists first. With a nodePort, only "
+             "dual: if it has both, the Service's first, else the one that it lists first. With a nodePort, only "
              "families of the Service.",
      .example = "IPv4,IPv6"},
     {.name = "HAPROXY_CONFIG_FILE",
@@ -616,7 +616,7 @@ const struct setting setting_table[] = {
      .expected = "keep, equal or endpoints",
      .help = "Weights of the servers. keep: as in haproxy.cfg; a new server gets the weight that all others have, or "
              "100. equal: 100. endpoints: the number of ready endpoints on the node, at most 256 (with a node port and "
-             "externalTrafficPolicy Cluster: equal). Back to keep, counted weights stay: use equal once before.",
+             "externalTrafficPolicy Cluster: equal). Back to keep leaves counted weights: use equal once.",
      .example = "endpoints"},
     {.name = "ADOPT_SERVERS",
      WORDS(adopt, [ADOPT_KEEP] = "keep", [ADOPT_RENAME] = "rename", [ADOPT_NO] = "no"),
@@ -648,8 +648,8 @@ const struct setting setting_table[] = {
      .fallback = "backend",
      .expected = "backend or node-port",
      .help = "Target of the health checks. backend: the server's own port. node-port: HTTP to the Service's "
-             "healthCheckNodePort, where kube-proxy reports whether the node has a ready endpoint; without one (it "
-             "takes type LoadBalancer with externalTrafficPolicy Local) as backend.",
+             "healthCheckNodePort, where kube-proxy reports whether the node has a ready endpoint; only type "
+             "LoadBalancer with externalTrafficPolicy Local has it, others act as backend.",
      .example = "node-port"},
     {.name = "HAPROXY_KEEP_SERVERS",
      SPECIAL(keep_servers, type_globs),
