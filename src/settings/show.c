@@ -94,7 +94,7 @@ void settings_print_as(const struct settings *s, const struct settings_show *how
         else if (setting_is_given(s, row))
             buf_add(out, "from the environment");
         else if (s->beside_mode && row->alias_fallback != NULL)
-            buf_add(out, "default beside MODE");
+            buf_add(out, "default with MODE");
         else
             buf_printf(out, "default%s%s", row->fallback == NULL ? ": " : "", row->fallback == NULL ? row->unset : "");
         buf_add(out, "\n");
@@ -143,7 +143,7 @@ static void pages_add_setting(struct page *p, const struct setting *row)
                         row->fallback != NULL ? row->fallback : row->unset);
     if (row->alias != NULL || row->alias_fallback != NULL) {
         cleanup(mem_free_ptr) char *alias = setting_alias_text(row);
-        pages_add_paragraph(p, "beside MODE", alias);
+        pages_add_paragraph(p, "with MODE", alias);
     }
     if (row->flag != NULL && row->alias == NULL) {
         cleanup(mem_free_ptr) char *flag = mem_printf("--%s%s", row->flag, row->type == &type_flag ? "" : "=...");
@@ -153,7 +153,7 @@ static void pages_add_setting(struct page *p, const struct setting *row)
 
 static const char help_head[] =
     "Settings are environment variables. An empty one counts as not set. The start checks all of them, lists every\n"
-    "problem and exits with status 78 if one is invalid. Some are flags, too, which are stronger. Beside MODE, the\n"
+    "problem and exits with status 78 if one is invalid. Some are flags, too, which are stronger. With MODE, the\n"
     "names of an operator for a haproxy.cfg in a Secret count, too, and each is a flag (MODE=k8s is --mode=k8s).\n"
     "\n";
 

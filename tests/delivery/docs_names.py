@@ -45,7 +45,7 @@ def settings() -> set[str]:
     """All variables, with the _FILE forms."""
     table = (ROOT / "docs" / "settings.md").read_text()
     names = {name for row in re.findall(r"^\| \[?(`.+?) \|", table, re.M) for name in re.findall(r"`([A-Z0-9_]+)`", row)}
-    names |= set(re.findall(r"Beside MODE: `([A-Z0-9_]+)", table)) | {"KUBE_APISERVER"}
+    names |= set(re.findall(r"With MODE: ([A-Z0-9_]+)", (ROOT / "config.example.env").read_text())) | {"KUBE_APISERVER"}
     assert len(names) > 40
     return names
 

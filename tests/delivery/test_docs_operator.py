@@ -94,14 +94,15 @@ def test_secrets_are_no_flags(name: str) -> None:
 
 
 def test_no_name_is_missing() -> None:
-    table = (ROOT / "docs" / "settings.md").read_text()
-    known = set(re.findall(r"Beside MODE: `([A-Z0-9_]+)`", table))
+    table = (ROOT / "config.example.env").read_text()
+    known = set(re.findall(r"With MODE: ([A-Z0-9_]+)", table))
+    assert len(known) > 10
     assert known <= {name for variable, _, _ in SETTINGS for name in variable}
     flags = set(re.findall(r'\.flag = "([\w-]+)"', (ROOT / "src/settings/table.c").read_text()))
     flags -= {"dry-run", "log-level"}  # which the operator has not
     assert {f"--{name}" for name in flags} <= {name for _, flag, _ in SETTINGS for name in flag}
-    # The default beside MODE stands behind the colon.
-    for name, default in re.findall(r"Beside MODE: (?:`([A-Z0-9_]+)`, )default `([^`]+)`", table):
+    # The default with MODE stands behind the colon.
+    for name, default in re.findall(r"With MODE: ([A-Z0-9_]+), default (\S+)", table):
         here = next(here for variable, _, here in SETTINGS if name in variable)
         assert default.removesuffix("/v3") in here, f"{name}: {default}"
 

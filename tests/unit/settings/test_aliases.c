@@ -18,9 +18,9 @@ TEST(its_defaults)
     ck_assert_uint_eq(p.settings.probe_listen.port, 8081);
     ck_assert_uint_eq(p.settings.mapping_count, 0);
     cleanup(mem_free_ptr) char *text = printed(&p.settings);
-    ck_assert_ptr_nonnull(strstr(text, "CONFIG_DRIFT=repair  # default beside MODE\n"));
+    ck_assert_ptr_nonnull(strstr(text, "CONFIG_DRIFT=repair  # default with MODE\n"));
     ck_assert_ptr_nonnull(strstr(text, "CONFIG_SOURCE=secret  # from the environment\n"));
-    ck_assert_ptr_nonnull(strstr(text, "CONFIG_SECRET_NAME=haproxy-config  # default beside MODE\n"));
+    ck_assert_ptr_nonnull(strstr(text, "CONFIG_SECRET_NAME=haproxy-config  # default with MODE\n"));
 }
 
 TEST(its_names)

@@ -5,8 +5,8 @@
 
 #include "settings/parse.h"
 #include "settings/settings.h"
-#include <ctype.h>
 #include "settings/table.h"
+#include "settings/types.h"
 
 #include "../test.h"
 
@@ -63,7 +63,7 @@ static void pages_add_alias(struct buf *out, const struct layout *l, const struc
     if (row->alias == NULL && row->alias_fallback == NULL)
         return;
     cleanup(mem_free_ptr) char *text = setting_alias_text(row);
-    pages_add_remark(out, l, "Beside MODE", text);
+    pages_add_remark(out, l, "With MODE", text);
 }
 
 static void print_example(struct buf *out)
@@ -95,13 +95,13 @@ static const struct {
     const char *first, *title;
 } page_groups[] = {
     {"INGRESS_NAMESPACE", "The Service"},
-    {"CONFIG_SOURCE", "A whole haproxy.cfg from a file or a Secret"},
+    {"CONFIG_SOURCE", "A whole haproxy.cfg"},
     {"TEMPLATE_FROM", "Templates"},
     {"SERVICES_LABEL", "Annotated Services"},
     {"CONFIG_TARGET", "etcd"},
-    {"CONFIG_ALLOW_LOCKOUT", "How a whole haproxy.cfg is applied"},
+    {"CONFIG_ALLOW_LOCKOUT", "How it is applied"},
     {"NODE_MODE", "Nodes and their addresses"},
-    {"HAPROXY_CONFIG_FILE", "HAProxy on this machine, without a Data Plane API"},
+    {"HAPROXY_CONFIG_FILE", "A HAProxy on this machine"},
     {"HAPROXY_DATAPLANE_URL", "The Data Plane API"},
     {"HAPROXY_BACKEND_NAME", "The backend and its servers"},
     {"DRAIN_TIMEOUT", "When servers leave"},
@@ -109,13 +109,6 @@ static const struct {
     {"LISTEN_ADDRESS", "Addresses and log"},
     {"OTEL_EXPORTER_OTLP_ENDPOINT", "Traces"},
 };
-
-/* How many characters the first sentence has: it stands alone where there is one line for a setting. */
-static size_t pages_first_sentence(const char *text)
-{
-    const char *end = strstr(text, ". ");
-    return end != NULL ? (size_t)(end + 1 - text) : strlen(text);
-}
 
 static void pages_add_title(struct buf *out, const struct setting *row)
 {
@@ -125,46 +118,38 @@ static void pages_add_title(struct buf *out, const struct setting *row)
                        page_groups[i].title);
 }
 
-/* The anchor of its heading below, as GitHub makes it. */
-static void pages_add_link(struct buf *out, const char *name)
+/* How long `expected` is on the page, without the syntax of lists and names, and examples. */
+static size_t pages_short_expected(const char *expected)
 {
-    buf_printf(out, "[`%s`](#", name);
-    for (; *name != '\0'; name++)
-        buf_printf(out, "%c", tolower((unsigned char)*name));
-    buf_add(out, ")");
+    static const char *const ends[] = {", separated by commas", ", such as", " ("};
+    size_t len = strlen(expected);
+    for (size_t i = 0; i < array_len(ends); i++) {
+        const char *end = strstr(expected, ends[i]);
+        len = end != NULL && (size_t)(end - expected) < len ? (size_t)(end - expected) : len;
+    }
+    return len;
+}
+
+/* Whether the page shows what is expected: of a flag, a word, a text, a secret and names `help` says enough. */
+static bool pages_show_expected(const struct setting *row)
+{
+    return row->type != &type_flag && row->words == NULL && row->type != &type_text && row->type != &type_secret &&
+           row->type != &type_names;
 }
 
 static void pages_add_row(struct buf *out, const struct setting *row)
 {
-    cleanup(mem_free_ptr) char *sentence = mem_strndup(row->help, pages_first_sentence(row->help));
-    buf_add(out, "| ");
-    pages_add_link(out, row->name);
-    if (row->or_file)
-        buf_printf(out, " or `%s_FILE`", row->name);
-    if (row->fallback != NULL)
-        buf_printf(out, " | `%s` | ", row->fallback);
-    else
-        buf_printf(out, " | %s | ", row->unset);
-    pages_add_cell(out, sentence);
-    buf_add(out, " |\n");
-}
-
-/* All that the row says. */
-static void pages_add_section(struct buf *out, const struct setting *row)
-{
-    buf_printf(out, "\n#### %s\n", row->name);
+    buf_printf(out, "| `%s`%s%s%s | ", row->name, row->or_file ? " or `" : "", row->or_file ? row->name : "",
+               row->or_file ? "_FILE`" : "");
+    buf_printf(out, row->fallback != NULL ? "`%s` | " : "%s | ", row->fallback != NULL ? row->fallback : row->unset);
     pages_add_cell(out, row->help);
-    buf_add(out, "\n\nExpected: ");
-    pages_add_cell(out, row->expected);
-    if (row->fallback != NULL)
-        buf_printf(out, ". Default: `%s`", row->fallback);
-    else
-        buf_printf(out, ". Not set: %s", row->unset);
-    if (row->alias != NULL)
-        buf_printf(out, ". Beside MODE: `%s`", row->alias);
-    if (row->alias_fallback != NULL)
-        buf_printf(out, "%s default `%s`", row->alias != NULL ? "," : ". Beside MODE:", row->alias_fallback);
-    buf_add(out, ".\n");
+    if (pages_show_expected(row)) {
+        cleanup(mem_free_ptr) char *expected = mem_strndup(row->expected, pages_short_expected(row->expected));
+        buf_add(out, " Expected: ");
+        pages_add_cell(out, expected);
+        buf_add(out, ".");
+    }
+    buf_add(out, " |\n");
 }
 
 static void print_markdown(struct buf *out)
@@ -173,9 +158,6 @@ static void print_markdown(struct buf *out)
         pages_add_title(out, row);
         pages_add_row(out, row);
     }
-    buf_add(out, "\n## In full\n");
-    for (const struct setting *row = setting_table; row->name != NULL; row++)
-        pages_add_section(out, row);
 }
 
 static void print_man(struct buf *out)
@@ -202,7 +184,6 @@ static void print_man(struct buf *out)
 #define HTTPS_URL "HAPROXY_DATAPLANE_URL=https://a:1"
 #define PAGE "docs/settings.md"
 #define MANUAL "deploy/man/haproxy-k8s-sync.8"
-#define SENTENCE_WIDTH 130 /* of a line of the tables in docs/settings.md */
 #define RENEW "; renew it by RENEW_SETTINGS_PAGES=1 build/unit/test_settings_pages"
 
 /* A file that has the table between two lines of its own. */
@@ -304,7 +285,11 @@ TEST(each_page_says_all_of_each_variable)
             cleanup(mem_free_ptr) char *file = mem_printf("%s_FILE", f->name);
             ck_assert_msg((strstr(text, file) != NULL) == f->or_file, "page %zu: %s", i, file);
             ck_assert_msg(strstr(text, f->help) != NULL, "page %zu: not the help of %s", i, f->name);
-            ck_assert_msg(strstr(text, f->expected) != NULL, "page %zu: not what %s expects", i, f->name);
+            size_t len = prints[i] != print_markdown ? strlen(f->expected)
+                         : pages_show_expected(f)    ? pages_short_expected(f->expected)
+                                                     : 0;
+            cleanup(mem_free_ptr) char *expected = mem_strndup(f->expected, len);
+            ck_assert_msg(strstr(text, expected) != NULL, "page %zu: not what %s expects", i, f->name);
             ck_assert_msg(f->unset == NULL || strstr(text, f->unset) != NULL, "page %zu: %s unset", i, f->name);
             ck_assert_msg(f->fallback == NULL || strstr(text, f->fallback) != NULL, "page %zu: %s", i, f->name);
         }
@@ -434,13 +419,13 @@ TEST(each_row_has_a_member_of_its_own)
     ck_assert_int_le(row_count(), SETTINGS_MAX);
 }
 
-/* A line of the page's tables: one sentence that fits, and says what the setting is about without the ones that follow. */
-TEST(first_sentences_stand_alone)
+/* The page of settings relies on it: it shows what is expected of the others alone. */
+TEST(help_says_each_word_that_a_setting_may_be)
 {
     for (const struct setting *f = setting_table; f->name != NULL; f++) {
-        size_t len = pages_first_sentence(f->help);
-        ck_assert_msg(len >= 20 && len <= SENTENCE_WIDTH, "%s: its first sentence has %zu characters", f->name, len);
-        ck_assert_msg(f->help[len - 1] == '.', "%s: its help does not end with a full stop", f->name);
+        ck_assert_msg(f->help[strlen(f->help) - 1] == '.', "%s: its help does not end with a full stop", f->name);
+        for (size_t i = 0; f->words != NULL && f->words[i] != NULL; i++)
+            ck_assert_msg(strstr(f->help, f->words[i]) != NULL, "%s: its help has no %s", f->name, f->words[i]);
     }
 }
 

@@ -45,7 +45,7 @@ TEST(beside_mode)
     static const char *const env[] = {"MODE=k8s", USER, PASSWORD, NULL};
     const struct settings_show how = {.changed = true};
     cleanup(mem_free_ptr) char *text = shown(env, &how);
-    ck_assert_ptr_nonnull(strstr(text, "CONFIG_SECRET_NAME=haproxy-config  # default beside MODE\n"));
+    ck_assert_ptr_nonnull(strstr(text, "CONFIG_SECRET_NAME=haproxy-config  # default with MODE\n"));
     ck_assert_ptr_null(strstr(text, "LOG_LEVEL"));
 }
 
