@@ -90,6 +90,8 @@ enum event_reason event_reason_of(const struct history_entry *e)
         return str_eq(e->state, "drain") ? EVENT_DRAINING : EVENT_NONE;
     case HISTORY_REMOVAL_DELAYED:
         return EVENT_REMOVAL_DELAYED;
+    case HISTORY_KEPT:
+        return EVENT_SERVERS_KEPT;
     case HISTORY_APPLY_FAILED:
         return EVENT_APPLY_FAILED;
     case HISTORY_RELOAD_FAILED:
@@ -97,6 +99,7 @@ enum event_reason event_reason_of(const struct history_entry *e)
     case HISTORY_DRIFT_REPAIRED:
         return EVENT_DRIFT_REPAIRED;
     case HISTORY_RELOAD_AGAIN:
+    case HISTORY_PAUSED:
     case HISTORY_NOT_WRITTEN:
     case HISTORY_CONFIG_APPLIED: /* daemon/config/config_report makes those */
     case HISTORY_CONFIG_REJECTED:
@@ -115,6 +118,7 @@ const char *event_reason_name(enum event_reason r)
         [EVENT_SYNCED] = "Synced",
         [EVENT_DRAINING] = "Draining",
         [EVENT_REMOVAL_DELAYED] = "RemovalDelayed",
+        [EVENT_SERVERS_KEPT] = "ServersKept",
         [EVENT_APPLY_FAILED] = "ApplyFailed",
         [EVENT_RELOAD_FAILED] = "ReloadFailed",
         [EVENT_DRIFT_REPAIRED] = "DriftRepaired",
@@ -144,8 +148,8 @@ const char *event_reason_name(enum event_reason r)
 
 bool event_reason_warns(enum event_reason r)
 {
-    return r == EVENT_REMOVAL_DELAYED || r == EVENT_APPLY_FAILED || r == EVENT_RELOAD_FAILED ||
-           r >= EVENT_CONFIG_REJECTED;
+    return r == EVENT_REMOVAL_DELAYED || r == EVENT_SERVERS_KEPT || r == EVENT_APPLY_FAILED ||
+           r == EVENT_RELOAD_FAILED || r >= EVENT_CONFIG_REJECTED;
 }
 
 char *event_text_of(const struct history_entry *e)

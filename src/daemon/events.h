@@ -1,5 +1,5 @@
 /*
- * Kubernetes Events on the Services (EMIT_EVENTS), from the history: Synced, Draining, RemovalDelayed, ApplyFailed,
+ * Kubernetes Events on the Services (EMIT_EVENTS), from the history: Synced, Draining, RemovalDelayed, ServersKept, ApplyFailed,
  * ReloadFailed, DriftRepaired; on the Secret or ConfigMap that a whole configuration comes from; and on objects that templates
  * say something of. The correlator limits their number. A slow, full, absent or forbidding API costs only
  * Events: the queue has a cap, there is one request at a time, and what waited for five minutes is dropped.
@@ -34,6 +34,7 @@ enum event_reason {
     EVENT_SYNCED,
     EVENT_DRAINING,
     EVENT_REMOVAL_DELAYED,
+    EVENT_SERVERS_KEPT,
     EVENT_APPLY_FAILED,
     EVENT_RELOAD_FAILED,
     EVENT_DRIFT_REPAIRED,

@@ -20,7 +20,9 @@ enum history_kind {
     HISTORY_RUNTIME_COMMAND,    /* a server's state set at runtime: drain, maint, ready */
     HISTORY_RELOAD_AGAIN,       /* an empty commit: it repeats a reload, or loads a whole file that was written */
     HISTORY_IN_SYNC,            /* a backend became in sync: committed and loaded */
-    HISTORY_REMOVAL_DELAYED,    /* the loss limit, or no usable endpoint: servers that are not desired stay */
+    HISTORY_REMOVAL_DELAYED,    /* the loss limit: servers that are not desired stay for a while */
+    HISTORY_KEPT,               /* no endpoint can be used: the last servers stay (ALLOW_EMPTY) */
+    HISTORY_PAUSED,             /* an annotation of the Service says that nothing is written; or no longer */
     HISTORY_NOT_WRITTEN,        /* changes that a pause or a dry run keeps from being written */
     HISTORY_APPLY_FAILED,       /* the Data Plane API refuses it, or cannot be reached */
     HISTORY_RELOAD_FAILED,      /* committed, and HAProxy was not reloaded */

@@ -231,8 +231,8 @@ void servers_note_delayed(struct servers_backend *s)
         cleanup(mem_free_ptr) char *text = stay > 0
                                                ? mem_printf("keeping the last %zu server%s", stay, stay == 1 ? "" : "s")
                                                : mem_strdup("no server in rotation");
-        servers_note(s, (struct history_entry){
-                            .kind = HISTORY_REMOVAL_DELAYED, .text = text, .why = s->plan.why, .cause = s->cause});
+        servers_note(s,
+                     (struct history_entry){.kind = HISTORY_KEPT, .text = text, .why = s->plan.why, .cause = s->cause});
     }
     if (limited && p->held_back > n->held) {
         cleanup(mem_free_ptr) char *text = mem_printf("removal of %zu of %zu servers delayed: %s", s->plan.held_back,

@@ -287,9 +287,12 @@ void servers_set_desired(struct servers *e, size_t backend, const struct desired
                          uint64_t received_us)
 {
     struct servers_backend *s = &e->backends[backend];
-    if (desired->paused != s->desired->paused)
-        log_info(servers_log(s), desired->paused ? "paused by the Service's annotation" : "no longer paused",
-                 log_str("backend", s->name), log_str("target", servers_target(s)), log_str("cause", cause));
+    if (desired->paused != s->desired->paused) {
+        const char *text = desired->paused ? "paused by the Service's annotation" : "no longer paused";
+        log_info(servers_log(s), text, log_str("backend", s->name), log_str("target", servers_target(s)),
+                 log_str("cause", cause));
+        servers_note(s, (struct history_entry){.kind = HISTORY_PAUSED, .text = text, .cause = cause});
+    }
     cleanup(desired_unref_ptr) const struct desired *before = s->desired;
     desired_unref(s->by_node);
     servers_replan(s);

@@ -101,8 +101,17 @@ def test_no_usable_endpoint_is_red(scene: Scene, page: Page) -> None:
     assert "the Service has no endpoints: no pod matches its selector" in said and "HAProxy keeps its last 2 servers." in said and "What to do: kubectl" in said
     assert "no usable endpoint: " in page.text(".svc.bad") and page.text(".lb header").split("\n")[1:] == ["2 of 2 UP", "keeps its last servers"]
     assert page.value("[...document.querySelectorAll('#figures div')].map(e => e.className + ' ' + e.innerText.replace(/\\s+/g, ' '))")[1] == "bad nodes live 0"
+    # In the words of a reader, not of the API.
+    page.wait_text("#history li", "keeping the last 2 servers")
+    assert page.text("#history li .pill.bad") == "kept"
+    assert f"pods of {SERVICE} changed" in page.text("#history li") and "MODIFIED" not in page.text("#history")
     scene.on(1, 2)
     page.wait_text("#say", "In sync")
+    scene.kube.put(objects.service(SERVICE, namespace=NAMESPACE, annotations={"haproxy-k8s-sync/paused": "true"}))
+    page.wait_text("#say", f"To go on: kubectl --namespace {NAMESPACE} annotate service {SERVICE} haproxy-k8s-sync/paused-")
+    page.wait_text("#history li", f"paused by the Service's annotation\nService {SERVICE} changed")
+    scene.kube.put(objects.service(SERVICE, namespace=NAMESPACE))
+    page.wait_text("#history li", "no longer paused")
     daemon.stop()
     daemon.env["ALLOW_EMPTY"] = "true"
     daemon.start()

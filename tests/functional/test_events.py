@@ -19,7 +19,7 @@ from .rig import NAMESPACE, SERVICE, SEVERAL, Rig
 from .test_endings import answer
 from .test_leader import HOSTS, Replicas
 
-WARNINGS = {"RemovalDelayed", "ApplyFailed", "ReloadFailed"}
+WARNINGS = {"RemovalDelayed", "ServersKept", "ApplyFailed", "ReloadFailed"}
 NAME = re.compile(rf"{SERVICE}\.[0-9a-f]{{16}}")
 
 
@@ -90,7 +90,7 @@ def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
     events.wait("Draining", "n2 drains: it gets no new connections")
 
     rig.pods()
-    events.wait("RemovalDelayed", "keeping the last.*: .*no .*endpoint")
+    events.wait("ServersKept", "keeping the last.*: .*no .*endpoint")
     rig.pods(1, 2)
     rig.wait_in_sync()
 
@@ -111,7 +111,7 @@ def test_each_reason_in_its_situation(rig: Rig, events: Events) -> None:
     events.wait("DriftRepaired", "repaired a change of another writer in version .*: changed n1 .port 30444 -> 30443")
     rig.wait_in_sync()
 
-    assert {e["reason"] for e in events.all()} == {"Synced", "Draining", "RemovalDelayed", "ApplyFailed", "ReloadFailed", "DriftRepaired"}
+    assert {e["reason"] for e in events.all()} == {"Synced", "Draining", "ServersKept", "ApplyFailed", "ReloadFailed", "DriftRepaired"}
     for event in events.all():
         check_shape(rig, event)
     assert {e["method"] for e in events.requests()} <= {"POST", "PATCH"}

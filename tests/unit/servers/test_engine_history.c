@@ -174,9 +174,8 @@ static const struct scene scenes[] = {
      BRAKED "desired n1 n5 | pass resync/2 | journal removal_delayed committed | desired n1 n2 n3 n4 n5 | pass min | "
             "journal in_sync | desired n1 | pass 0 | journal removal_delayed"},
     /* Nothing is written: that is said, and why; the loss limit is part of it. */
-    {"a pause is no loss limit", BRAKED "set paused | desired n1 n5 | pass resync/2 | journal not_written"},
-    {"no server yet", ONE
-     "have | start | desired | pass 0 | journal removal_delayed | entry removal_delayed text=no server in rotation"},
+    {"a pause is no loss limit", BRAKED "set paused | desired n1 n5 | pass resync/2 | journal paused not_written"},
+    {"no server yet", ONE "have | start | desired | pass 0 | journal kept | entry kept text=no server in rotation"},
 
     /* ---- two backends ---- */
     {"what is written to one is said of that one", TWO
@@ -188,14 +187,15 @@ static const struct scene scenes[] = {
 
     {"nothing is said of what stays", ONE "synced | times 20 desired n1 | journal"},
     {"no endpoint is recorded once",
-     ONE "synced | times 5 desired; pass resync | journal removal_delayed | "
-         "entry removal_delayed text=keeping the last 1 server | entry removal_delayed why~no usable endpoint | "
-         "desired n1 | pass 0 | journal in_sync | desired | pass 0 | journal removal_delayed"},
+     ONE "synced | times 5 desired; pass resync | journal kept | "
+         "entry kept text=keeping the last 1 server | entry kept why~no usable endpoint | "
+         "desired n1 | pass 0 | journal in_sync | desired | pass 0 | journal kept"},
     {"a pause is recorded when what it withholds changes",
-     ONE "synced | set paused | desired n1 n2 | times 10 pass resync | journal not_written | "
+     ONE "synced | set paused | desired n1 n2 | times 10 pass resync | journal paused not_written | "
          "entry not_written text=not written: added n2 (10.0.0.2:80) | entry not_written why~haproxy-k8s-sync/paused | "
-         "desired n1 n2 n3 | pass 0 | journal not_written | unset paused | desired n1 n2 n3 | pass min | "
-         "journal committed in_sync"},
+         "entry paused text=paused by the Service's annotation | desired n1 n2 n3 | pass 0 | journal not_written | "
+         "unset paused | desired n1 n2 n3 | pass min | journal paused committed in_sync | "
+         "entry paused text=no longer paused"},
     {"a reload that failed before our start",
      ONE "reload-list failed | start | desired n1 | pass min | journal reload_failed reload_again in_sync | "
          "entry reload_failed why=bad"},
@@ -226,9 +226,9 @@ static const struct scene scenes[] = {
     /* Who mends it himself has repaired it himself: we may not write, and see it mended. */
     {"what another writer repairs is not our repair", THREE
      "set paused | desired n1 n2 n3 | run n1 n2 | pass 2resync | logged running HAProxy differs from haproxy.cfg | "
-     "run n1 n2 n3 | reload-list succeeded | pass 3resync | in-sync | journal not_written | "
+     "run n1 n2 n3 | reload-list succeeded | pass 3resync | in-sync | journal paused not_written | "
      "entry not_written text=not written: reload without a change | unset paused | reload-list | desired n1 n2 n3 | "
-     "pass 2resync | journal"},
+     "pass 2resync | journal paused"},
 };
 
 TEST_EACH(each_scene, array_len(scenes))
