@@ -11,12 +11,13 @@
  * it loads the file (replacement_told).
  *
  * A server that is new is added in maintenance first, and gets ready with the write: HAProxy has no ready server that its file has not.
- * One that goes stops with the write, and is deleted behind it. What is left after a failure:
+ * One that goes stops with the write, and is deleted behind it. What the header of one write has no room for is sent with further ones of the
+ * same file: a request for each server makes the API read all servers. What is left after a failure:
  *
  *   an add fails                   the file is written without runtime commands, and its reload makes all of it
  *   HAProxy refuses the file       who was added is deleted
  *   no answer, or a conflict       who was added is in maintenance, or the file has it: the next reading shows which
- *   a server gets not ready        a reload
+ *   a further write fails          a reload
  *   a server has a health check    it takes connections with the write; the reload that begins its check follows
  *   another state is read back     a reload
  *   a server that goes is in use   a reload: HAProxy deletes none that has connections
@@ -47,10 +48,9 @@ enum replacement_state {
     REPLACEMENT_WRITE,
     REPLACEMENT_LOOK, /* what was written, which the answer does not say: HAProxy refused a runtime command beside it */
     REPLACEMENT_RESTORE, /* what was written means something else: the file from before */
-    REPLACEMENT_STATE, /* servers of more changes than the header of the write has room for: each gets ready, or stops */
-    REPLACEMENT_VERIFY, /* whether HAProxy applied the runtime commands */
-    REPLACEMENT_DELETE, /* servers that the file has no more */
-    REPLACEMENT_UNDO,   /* nothing was written: the servers that were added for it */
+    REPLACEMENT_VERIFY,  /* whether HAProxy applied the runtime commands */
+    REPLACEMENT_DELETE,  /* servers that the file has no more */
+    REPLACEMENT_UNDO,    /* nothing was written: the servers that were added for it */
     REPLACEMENT_DONE,
 };
 
@@ -71,9 +71,11 @@ struct replacement {
     uint64_t took_us;
     struct buf path, head;
     bool tries;         /* changes of servers go by the runtime */
-    struct buf actions; /* of the header X-Runtime-Actions, with REPLACEMENT_WRITE; empty: none */
+    struct buf actions; /* of the headers X-Runtime-Actions; empty: none */
+    size_t told;        /* so many bytes of them were sent, or are being */
+    const char *tells;  /* a POST: those of them that are its header; NULL: none */
     struct server_adds adds;
-    size_t added, at; /* so many of adds were added; the one, or the change, in hand */
+    size_t added, at; /* so many of adds were added; the change in hand */
     struct read_back back;
     struct cfg_content *own[2]; /* what is sent in place of the text, and of the file from before; NULL: those */
     struct cfg_content *sends;  /* a POST: of the action's body, and then this text, */
