@@ -53,6 +53,7 @@ room("beside a write: servers that come and go", ("test_replacement_adds", "test
     Mutant("who is in use is gone", REPLACEMENT, "(a->status == 204 || a->status == 404)) {", "true) {"),
     Mutant("an add that failed is one", REPLACEMENT, "    if (a->error == NULL && a->status == 201) {", "    if (true) {"),
     Mutant("commands go though an add failed", REPLACEMENT, "    buf_clear(&r->actions);\n    return replacement_post(", "    return replacement_post("),
+    Mutant("what HAProxy refused is not applied", REPLACEMENT, "return r->back.why.kind != ERROR_NONE;", "return r->why != NULL;"),
     Mutant("what HAProxy was not sent runs", REPLACEMENT, "r->tries && r->why == NULL && r->reload_id == NULL)", "r->tries && r->reload_id == NULL)"),
     Mutant("what one header holds is all", REPLACEMENT, "r->reload_id == NULL && r->told < r->actions.len)", "false)"),
     Mutant("commands go though a reload comes", REPLACEMENT, "r->reload_id == NULL && r->told < r->actions.len)", "r->told < r->actions.len)"),

@@ -63,7 +63,7 @@ static void driver_file_replaced(struct dataplane_driver *d)
                                   .retry_after_ms = r->retry_after_ms,
                                   .took_us = r->took_us,
                                   .file = r->result == TRANSACTION_COMMITTED ? d->file : NULL};
-    if (replacement_tried(r) && !r->runs)
+    if (replacement_in_vain(r))
         (void)verification_failed(&d->verification, clock_mono_ms());
     if (r->runs) {
         (void)verification_passed(&d->verification, true);

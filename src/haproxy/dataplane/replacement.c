@@ -152,9 +152,9 @@ static void replacement_refused(struct replacement *r, const struct dataplane_an
     replacement_takes_reload(r, why.message);
 }
 
-bool replacement_tried(const struct replacement *r)
+bool replacement_in_vain(const struct replacement *r)
 {
-    return r->result == TRANSACTION_COMMITTED && r->tries && r->adds.unchecked == NULL;
+    return r->back.why.kind != ERROR_NONE;
 }
 
 /* The next one, or the file where all are there. */

@@ -90,8 +90,9 @@ struct transaction_action replacement_start(struct replacement *r, int64_t versi
                                             const struct replacement_request *request, const char *haproxy);
 /* It takes a reload; right after the start, of a request without `changes`. */
 void replacement_takes_reload(struct replacement *r, const char *why);
-/* There were runtime commands, and whether HAProxy applied them is known by now. */
-bool replacement_tried(const struct replacement *r);
+/* HAProxy has not applied what the API reported as sent, or cannot be read. What was refused is no sign of that: a reload was under way, a
+ * server is in use. */
+bool replacement_in_vain(const struct replacement *r);
 /* TRANSACTION_JUDGE: the answer's body is the file as it is now; replacement_judged is next. */
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a);
 /* The file of that version was written so, and no commit has loaded it since. head: the comments that it begins with. */

@@ -156,6 +156,7 @@ TEST_EACH(every_ending, array_len(rows))
     ck_assert_int_eq(r.runs, rows[_i].runs);
     ck_assert_msg(rows[_i].why == NULL ? r.why == NULL : r.why != NULL && strstr(r.why, rows[_i].why) != NULL, "%s",
                   r.why);
+    ck_assert_int_eq(replacement_in_vain(&r), str_has_suffix(rows[_i].trace, "B"));
     check_commands(&commands, rows[_i].goes, r.runs);
     cfg_content_unref(before);
 }
