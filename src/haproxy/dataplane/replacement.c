@@ -16,6 +16,7 @@
 #include "haproxy/dataplane/runtime_update.h"
 #include "haproxy/dataplane/server_actions.h"
 #include "haproxy/dataplane/transaction_verdict.h"
+#include "haproxy/drift.h"
 #include "haproxy/validation_text.h"
 
 /* Each commit moves the version on, and so makes this comment one of the past. */
@@ -274,6 +275,11 @@ static struct transaction_action replacement_deleted(struct replacement *r, cons
     if (a->error == NULL && (a->status == 204 || a->status == 404)) {
         r->at++;
         return replacement_delete_next(r);
+    }
+    if (a->error == NULL && a->status == 500 && r->waits++ < DRIFT_READS_AGAIN) {
+        struct transaction_action again = replacement_delete_next(r);
+        again.delay_ms = DRIFT_AGAIN_MS(r->waits);
+        return again;
     }
     replacement_refused(r, a, "deleting server ", r->request.changes->list[r->at]->server->name);
     return replacement_done(r, TRANSACTION_COMMITTED);

@@ -20,7 +20,7 @@
  *   a further write fails          a reload
  *   a server has a health check    it takes connections with the write; the reload that begins its check follows
  *   another state is read back     a reload
- *   a server that goes is in use   a reload: HAProxy deletes none that has connections
+ *   a server that goes is in use   HAProxy deletes none that has connections: again for a moment, then a reload
  *   the daemon ends in between     a server in maintenance without a line, which the next daemon finds and reloads
  *
  * It sends nothing itself (haproxy/dataplane/driver does).
@@ -76,6 +76,7 @@ struct replacement {
     const char *tells;  /* a POST: those of them that are its header; NULL: none */
     struct server_adds adds;
     size_t added, at; /* so many of adds were added; the change in hand */
+    unsigned waits;   /* for the connections of servers that go */
     struct read_back back;
     struct cfg_content *own[2]; /* what is sent in place of the text, and of the file from before; NULL: those */
     struct cfg_content *sends;  /* a POST: of the action's body, and then this text, */

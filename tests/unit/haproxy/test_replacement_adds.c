@@ -88,7 +88,11 @@ static const struct {
     {"", 1, "201 201 =maint", "AWB", TRANSACTION_COMMITTED, false, "server n4: HAProxy has it in maint"},
     {"", 1, "201 201 404", "AWB", TRANSACTION_COMMITTED, false, "reading what HAProxy runs: HTTP 404"},
     /* the one that goes is in use */
-    {"", 1, "201 201 =ready 500", "AWBD", TRANSACTION_COMMITTED, false, "deleting server n1: HTTP 500"},
+    {"", 1, "201 201 =ready 500 500 500 500 500 204", "AWBD", TRANSACTION_COMMITTED, true, NULL},
+    {"", CROWD, "201 201 201 201 =ready 500 500 204 500 500 204", "AWWWBD", TRANSACTION_COMMITTED, true, NULL},
+    {"", 1, "201 201 =ready 500 500 500 500 500 500", "AWBD", TRANSACTION_COMMITTED, false,
+     "deleting server n1: HTTP 500"},
+    {"", 1, "201 201 =ready lost", "AWBD", TRANSACTION_COMMITTED, false, "deleting server n1: lost"},
     /* further writes of the same file */
     {"", CROWD, "201 201 201 201 =ready 204", "AWWWBD", TRANSACTION_COMMITTED, true, NULL},
     {" check", CROWD, "201 201 201 201", "AWWW", TRANSACTION_COMMITTED, false, "HAProxy checks its health"},
@@ -132,6 +136,7 @@ TEST_EACH(every_ending, array_len(rows))
     struct transaction_action x = replacement_start(
         &r, 7, &(struct replacement_request){.text = sent, .before = before, .changes = &changes}, "3.4.0");
     char *rest = script;
+    bool in_use = false;
     while (x.type == TRANSACTION_SEND) {
         struct reply reply;
         char letter = letter_of_adds(&r, &x);
@@ -139,8 +144,10 @@ TEST_EACH(every_ending, array_len(rows))
         buf_addn(&done, &letter, again ? 0 : 1);
         if (letter == 'W')
             buf_printf(&commands, "%s;", r.tells);
-        const char *word = again ? "204" : strsep(&rest, " ");
+        ck_assert_int_eq(x.delay_ms > 0, again && in_use);
+        const char *word = again && rest == NULL ? "204" : strsep(&rest, " ");
         ck_assert_ptr_nonnull(word);
+        in_use = letter == 'D' && str_eq(word, "500");
         make_answer(&reply, word, r.version + 1);
         x = replacement_answer(&r, &reply.a);
         if (x.type == TRANSACTION_JUDGE) {
