@@ -1,5 +1,5 @@
 """Nodes that HAProxy has never seen come one by one under load, and go again: when each is in rotation, when it is out, and what that costs.
-With STORM=seconds three groups of 20 come and go, a few at a time, in whole configurations without health checks."""
+Then three groups of 20 come and go for STORM seconds, a few at a time, in whole configurations without health checks."""
 
 from __future__ import annotations
 
