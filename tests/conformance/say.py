@@ -36,6 +36,10 @@ def adds_with_one_word(plane: DataPlane) -> bool:
     return (*release(plane), _patch(plane)) < (3, 0, 18) or (3, 1) <= (*release(plane), _patch(plane)) < (3, 1, 14)
 
 
+def is_3_1_14(plane: DataPlane) -> bool:
+    return release(plane) == (3, 1) and _patch(plane) >= 14
+
+
 def is_3_2_0(plane: DataPlane) -> bool:
     return release(plane) == (3, 2) and _patch(plane) == 0
 
