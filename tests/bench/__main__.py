@@ -12,6 +12,7 @@ LEAVE, OF      scale: so many servers of so many leave the rotation at once; OF=
 OTHER          rolling, scaling: path of another controller that reads the same environment (INGRESS_NAMESPACE, INGRESS_SERVICE_NAME,
                HAPROXY_DATAPLANE_URL, HAPROXY_DATAPLANE_USERNAME, HAPROXY_DATAPLANE_PASSWORD, HAPROXY_BACKEND_NAME,
                HAPROXY_BACKEND_PORT, RESYNC_PERIOD, KUBECONFIG): its figures stand beside ours
+STORM          scaling: seconds in which three groups of 20 nodes come and go; "": none
 RATE           rolling: new connections a second
 RELOAD_DELAY   rolling: the Data Plane API's, in seconds
 RESYNC         rolling: RESYNC_PERIOD of the controllers

@@ -27,6 +27,28 @@ def before_3_2(plane: DataPlane) -> bool:
     return release(plane) < (3, 2)
 
 
+def _patch(plane: DataPlane) -> int:
+    """Of a real one; the double for 3.0 plays 3.0.15."""
+    return int((getattr(plane, "release", "") or "3.0.15").split(".")[2])
+
+
+def adds_with_one_word(plane: DataPlane) -> bool:
+    return (*release(plane), _patch(plane)) < (3, 0, 18) or (3, 1) <= (*release(plane), _patch(plane)) < (3, 1, 14)
+
+
+def is_3_1_14(plane: DataPlane) -> bool:
+    return release(plane) == (3, 1) and _patch(plane) >= 14
+
+
+def is_3_2_0(plane: DataPlane) -> bool:
+    return release(plane) == (3, 2) and _patch(plane) == 0
+
+
+def refuses_signs(plane: DataPlane) -> bool:
+    """'#' and ';' in a map's entries: 3.4, and 3.3 from 3.3.5 at the latest; 3.3.0 takes them."""
+    return not before_3_4(plane) or (release(plane) == (3, 3) and _patch(plane) >= 5)
+
+
 def server(name: str, address: str = "127.0.9.2", port: int = 30443, **more: Any) -> dict[str, Any]:
     return {"name": name, "address": address, "port": port, "check": "enabled", "weight": 100, **more}
 

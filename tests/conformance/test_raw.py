@@ -107,6 +107,16 @@ def test_raw_post_with_runtime_actions(plane: DataPlane) -> None:
     assert plane.haproxy.worker() == worker
 
 
+def test_the_same_text_again_takes_more_runtime_actions(plane: DataPlane) -> None:
+    worker, version, text = plane.haproxy.worker(), plane.version(), plane.raw()
+    for number, state in enumerate(("maint", "ready")):
+        answer = plane.post(f"{RAW}?version={version + number}&skip_reload=true", text, content_type="text/plain",
+                            headers={"X-Runtime-Actions": f"SetServerState be old {state}"})
+        assert answer.status == 201 and plane.version() == version + number + 1
+        assert plane.haproxy.states("be")["old"] == state
+    assert without_header(plane.raw()) == without_header(text) and plane.haproxy.worker() == worker
+
+
 def test_a_posted_proxy_without_from_keeps_none(plane: DataPlane) -> None:
     """The API adds `from` when it reads the file at its start or after an edit by hand, not to a posted text."""
     text = plane.raw() + "\nbackend zz\n  mode tcp\n  server a 127.0.0.1:9\n"

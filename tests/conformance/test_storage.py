@@ -18,7 +18,7 @@ from tests.harness.haproxy import DataPlane, haproxy_binary
 from tests.harness.http import Response
 from tests.harness.process import free_port
 
-from .say import before_3_2, before_3_4, error, reload_id
+from .say import before_3_2, before_3_4, error, is_3_2_0, refuses_signs, reload_id
 
 KINDS = ("maps", "general", "ssl_certificates")
 LISTS = "ssl_crt_lists"
@@ -139,13 +139,13 @@ def test_a_certificate(plane: DataPlane, tmp_path: pathlib.Path, key: str) -> No
         assert created.status == 201 and "Reload-ID" not in created.headers
     model = created.json()
     assert model["storage_name"] == "www_example_com.pem" and model["size"] == len(first)
-    assert model["subject"] == model["issuers"] == "www.example.com" and model["not_before"] < model["not_after"]
+    assert is_3_2_0(plane) or (model["subject"] == model["issuers"] == "www.example.com" and model["not_before"] < model["not_after"])
     one = plane.get("/storage/ssl_certificates/www_example_com.pem").json()
     assert one == model, "never the bytes"
     assert stored(plane, "ssl_certificates") == {"www_example_com.pem": model["file"]}
     error(upload(plane, "ssl_certificates", "www.example.com.pem", second), 409)
     replaced = put(plane, "ssl_certificates", "www_example_com.pem", second, "?skip_reload=true")
-    assert replaced.status == 200 and replaced.json()["serial"] != model["serial"]
+    assert replaced.status == 200 and (is_3_2_0(plane) or replaced.json()["serial"] != model["serial"])
     assert pathlib.Path(model["file"]).read_text() == second
     answer = put(plane, "ssl_certificates", "www_example_com.pem", first)
     if before_3_2(plane):
@@ -243,13 +243,13 @@ def test_a_certificate_in_use_is_replaced_live_from_3_2_on(plane: DataPlane, use
         plane.follow(reload_id(answer))
     else:
         assert answer.status == 200 and plane.haproxy.worker() == worker
-    assert serial(plane, file) == int(answer.json()["serial"])
+    assert is_3_2_0(plane) or serial(plane, file) == int(answer.json()["serial"])
 
 
 def test_skip_reload_replaces_the_file_alone(plane: DataPlane, used: dict[str, str], tmp_path: pathlib.Path) -> None:
     before = serial(plane, used["ssl_certificates"])
     answer = put(plane, "ssl_certificates", "a.pem", pem(self_signed(tmp_path, "b")), "?skip_reload=true")
-    assert answer.status == 200 and int(answer.json()["serial"]) != before
+    assert answer.status == 200 and (is_3_2_0(plane) or int(answer.json()["serial"]) != before)
     assert serial(plane, used["ssl_certificates"]) == before
 
 
@@ -321,8 +321,8 @@ def test_one_of_several_entries_of_a_key_is_deleted_by_its_id(plane: DataPlane, 
     send_all(plane, ("b.example", "other"), ("a.example", "web"))
     found = plane.get("/runtime/maps/hosts.map/entries").json()
     assert [e["value"] for e in found] == ["be", "other", "web"] and all(re.fullmatch("0x[0-9a-f]+", e["id"]) for e in found), found
-    if not before_3_4(plane):
-        assert plane.delete(f"/runtime/maps/hosts.map/entries/%23{found[0]['id']}").status == 400
+    if refuses_signs(plane):
+        assert plane.delete(f"/runtime/maps/hosts.map/entries/%23{found[0]['id']}").status == (422 if before_3_4(plane) else 400)
         return
     for entry, left in ((found[0], ["other", "web"]), (found[2], ["other"])):
         answer = plane.delete(f"/runtime/maps/hosts.map/entries/%23{entry['id']}")
@@ -349,7 +349,7 @@ def test_entries_that_the_api_loses_or_doubles(plane: DataPlane, used: dict[str,
 def test_what_the_api_does_not_show_of_a_map(plane: DataPlane, used: dict[str, str]) -> None:
     send_all(plane, ("b.example", "two words"))
     assert in_order(plane)[1] == ("b.example", "two")
-    assert plane.put("/runtime/maps/hosts.map", [{"key": "c", "value": "a;b"}]).status == (201 if before_3_4(plane) else 400)
+    assert plane.put("/runtime/maps/hosts.map", [{"key": "c", "value": "a;b"}]).status == (400 if refuses_signs(plane) else 201)
     assert plane.put("/runtime/maps/none.map", [{"key": "c", "value": "a"}]).status >= 400
     assert plane.put("/runtime/maps/hosts.map", []).status == 500
     send_all(plane, ("c.example", ""))

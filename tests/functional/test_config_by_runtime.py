@@ -130,7 +130,7 @@ def test_servers_come_and_go(site: Site) -> None:
 
 
 def test_more_servers_than_one_header_holds(site: Site) -> None:
-    """One write of the file for all of them, and each of them gets ready by its own request."""
+    """Two writes of the same file have what is sent to HAProxy between them."""
     old, names = site.text, [f"server-with-a-long-name-{i}" for i in range(120)]
     writes = len([r for r in site.rig.dataplane.requests() if "skip_reload" in r["path"]])
     site.change(("  server sorry", "".join(f"  server {name} 127.0.11.{i}:30443\n" for i, name in enumerate(names, 1)) + "  server sorry"))
@@ -138,7 +138,7 @@ def test_more_servers_than_one_header_holds(site: Site) -> None:
     if site.play == "3.0":
         site.reloaded()
     assert site.agrees() and site.without_reload()
-    assert len([r for r in site.rig.dataplane.requests() if "skip_reload" in r["path"]]) == writes + 1
+    assert len([r for r in site.rig.dataplane.requests() if "skip_reload" in r["path"]]) == writes + (2 if site.play == "3.4" else 1)
     states = {name: row["srv_admin_state"] for name, row in site.rig.haproxy.servers("be").items()}
     assert {states[name] for name in names} == {"0"}
     site.put(old)

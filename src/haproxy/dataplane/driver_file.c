@@ -63,7 +63,7 @@ static void driver_file_replaced(struct dataplane_driver *d)
                                   .retry_after_ms = r->retry_after_ms,
                                   .took_us = r->took_us,
                                   .file = r->result == TRANSACTION_COMMITTED ? d->file : NULL};
-    if (replacement_tried(r) && !r->runs)
+    if (replacement_in_vain(r))
         (void)verification_failed(&d->verification, clock_mono_ms());
     if (r->runs) {
         (void)verification_passed(&d->verification, true);
@@ -107,12 +107,11 @@ static void driver_file_perform(struct dataplane_driver *d, struct transaction_a
         driver_file_replaced(d);
     } else if (action.delay_ms > 0) {
         dataplane_driver_read_again(d, action, driver_file_perform);
-    } else if (action.body == NULL || r->state == REPLACEMENT_ADD || r->state == REPLACEMENT_STATE) {
+    } else if (action.body == NULL || r->state == REPLACEMENT_ADD) {
         dataplane_send(d->client, action.method, action.path, action.body, driver_file_on_answer, d);
     } else {
-        bool tells = r->state == REPLACEMENT_WRITE && r->actions.len > 0;
-        dataplane_send_text(d->client, action.path, tells ? buf_str(&r->actions) : NULL, action.body,
-                            r->sends->text + r->skips, r->sends->len - r->skips, driver_file_on_answer, d);
+        dataplane_send_text(d->client, action.path, r->tells, action.body, r->sends->text + r->skips,
+                            r->sends->len - r->skips, driver_file_on_answer, d);
     }
 }
 
@@ -150,15 +149,11 @@ int dataplane_driver_foresee(const struct driver *base, const struct cfg_file *t
     for (size_t i = 0; i < actions.len; i++)
         buf_addn(ret, actions.data[i] == ';' ? "\n" : &actions.data[i], 1);
     buf_add(ret, actions.len > 0 ? "\n" : "");
-    for (size_t i = 0; i < adds.count && adds.puts; i++)
-        buf_printf(ret, "PUT %s " SERVER_READY "\n", adds.list[i].path);
     for (size_t i = 0; i < changes->count; i++) {
         const struct change *c = changes->list[i];
         if (c->kind != CHANGE_REMOVE_SERVER)
             continue;
         cleanup(mem_free_ptr) char *path = runtime_command_path(c->backend->name, c->server->name);
-        if (adds.puts)
-            buf_printf(ret, "PUT %s " SERVER_MAINT "\n", path);
         buf_printf(ret, "DELETE %s\n", path);
     }
     return 0;

@@ -16,6 +16,7 @@
 #include "haproxy/dataplane/runtime_update.h"
 #include "haproxy/dataplane/server_actions.h"
 #include "haproxy/dataplane/transaction_verdict.h"
+#include "haproxy/drift.h"
 #include "haproxy/validation_text.h"
 
 /* Each commit moves the version on, and so makes this comment one of the past. */
@@ -62,15 +63,13 @@ static void replacement_mask(struct replacement *r, const struct cfg_content *c)
     snprintf(r->error.message, sizeof(r->error.message), "%s", masked);
 }
 
-/* Of one server. body NULL: it is deleted. */
-static struct transaction_action replacement_send(struct replacement *r, enum replacement_state state, const char *path,
-                                                  const char *body)
+static struct transaction_action replacement_delete(struct replacement *r, enum replacement_state state,
+                                                    const char *path)
 {
     r->state = state;
     buf_clear(&r->path);
     buf_add(&r->path, path);
-    return (struct transaction_action){
-        .type = TRANSACTION_SEND, .method = body != NULL ? "PUT" : "DELETE", .path = buf_str(&r->path), .body = body};
+    return (struct transaction_action){.type = TRANSACTION_SEND, .method = "DELETE", .path = buf_str(&r->path)};
 }
 
 /* What was added for a file that was not written, for certain, goes first. A conflict may be with itself: libcurl sends a request again that a
@@ -79,7 +78,7 @@ static struct transaction_action replacement_done(struct replacement *r, enum tr
 {
     r->result = result;
     if (r->added > 0 && (result == TRANSACTION_REJECTED || result == TRANSACTION_HARMFUL))
-        return replacement_send(r, REPLACEMENT_UNDO, r->adds.list[--r->added].path, NULL);
+        return replacement_delete(r, REPLACEMENT_UNDO, r->adds.list[--r->added].path);
     r->state = REPLACEMENT_DONE;
     replacement_mask(r, r->request.text);
     replacement_mask(r, r->request.before);
@@ -108,9 +107,15 @@ static struct transaction_action replacement_post(struct replacement *r, enum re
     buf_add(&r->head, r->skips > 0 ? MANAGED : "");
     if (replacement_is_to_be_loaded(r))
         buf_printf(&r->head, REPLACEMENT_UNLOADED, r->version + 1);
-    if (state == REPLACEMENT_WRITE && r->adds.unchecked == NULL && !r->adds.puts && r->actions.len > 0 &&
+    r->tells = NULL;
+    if (state == REPLACEMENT_WRITE && r->adds.unchecked == NULL && r->actions.len > 0 &&
         r->actions.len <= TOLD_MAX_BYTES)
         buf_printf(&r->head, REPLACEMENT_TOLD "%s\n", r->version + 1, buf_str(&r->actions));
+    if (state == REPLACEMENT_WRITE && r->told < r->actions.len) {
+        r->tells = r->actions.data + r->told;
+        r->told += server_actions_fit(r->tells);
+        r->actions.data[r->told++] = '\0'; /* for ';', or as it is */
+    }
     buf_clear(&r->path);
     buf_printf(&r->path, "/configuration/raw?version=%" PRId64 "&%s=true", r->version,
                state == REPLACEMENT_VALIDATE ? "only_validate" : "skip_reload");
@@ -143,14 +148,14 @@ static void replacement_refused(struct replacement *r, const struct dataplane_an
                                 const char *server)
 {
     struct error why = {0};
-    cleanup(mem_free_ptr) char *what = mem_printf("%s server %s", doing, server);
+    cleanup(mem_free_ptr) char *what = mem_join(doing, server);
     transaction_explain(&why, a, what, NULL);
     replacement_takes_reload(r, why.message);
 }
 
-bool replacement_tried(const struct replacement *r)
+bool replacement_in_vain(const struct replacement *r)
 {
-    return r->result == TRANSACTION_COMMITTED && r->tries && r->adds.unchecked == NULL;
+    return r->back.why.kind != ERROR_NONE;
 }
 
 /* The next one, or the file where all are there. */
@@ -170,8 +175,7 @@ static struct transaction_action replacement_added(struct replacement *r, const 
         r->added++;
         return replacement_add(r);
     }
-    replacement_refused(r, a, "adding", r->adds.list[r->added].name);
-    r->adds.puts = false;
+    replacement_refused(r, a, "adding server ", r->adds.list[r->added].name);
     buf_clear(&r->actions);
     return replacement_post(r, REPLACEMENT_WRITE, r->request.text);
 }
@@ -263,37 +267,21 @@ static struct transaction_action replacement_delete_next(struct replacement *r)
     }
     cleanup(mem_free_ptr) char *path =
         runtime_command_path(all->list[r->at]->backend->name, all->list[r->at]->server->name);
-    return replacement_send(r, REPLACEMENT_DELETE, path, NULL);
+    return replacement_delete(r, REPLACEMENT_DELETE, path);
 }
 
-/* The server in hand: first those that get ready, then those that stop. */
-static struct transaction_action replacement_put_next(struct replacement *r)
+static struct transaction_action replacement_deleted(struct replacement *r, const struct dataplane_answer *a)
 {
-    const struct changes *all = r->request.changes;
-    for (; r->adds.puts && r->at < 2 * all->count; r->at++) {
-        const struct change *c = all->list[r->at % all->count];
-        bool stops = r->at >= all->count;
-        if (stops ? c->kind != CHANGE_REMOVE_SERVER : c->kind != CHANGE_ADD_SERVER || c->server->maintenance)
-            continue;
-        cleanup(mem_free_ptr) char *path = runtime_command_path(c->backend->name, c->server->name);
-        return replacement_send(r, REPLACEMENT_STATE, path, stops ? SERVER_MAINT : SERVER_READY);
-    }
-    r->at = 0;
-    r->state = REPLACEMENT_VERIFY;
-    return read_back_start(&r->back, all);
-}
-
-/* Of the server in hand. */
-static struct transaction_action replacement_answered(struct replacement *r, const struct dataplane_answer *a)
-{
-    bool deletes = r->state == REPLACEMENT_DELETE;
-    if (a->error == NULL && (deletes ? a->status == 204 || a->status == 404 : a->status == 200)) {
+    if (a->error == NULL && (a->status == 204 || a->status == 404)) {
         r->at++;
-        return deletes ? replacement_delete_next(r) : replacement_put_next(r);
+        return replacement_delete_next(r);
     }
-    const struct changes *all = r->request.changes;
-    replacement_refused(r, a, deletes ? "deleting" : "setting the state of",
-                        all->list[r->at % all->count]->server->name);
+    if (a->error == NULL && a->status == 500 && r->waits++ < DRIFT_READS_AGAIN) {
+        struct transaction_action again = replacement_delete_next(r);
+        again.delay_ms = DRIFT_AGAIN_MS(r->waits);
+        return again;
+    }
+    replacement_refused(r, a, "deleting server ", r->request.changes->list[r->at]->server->name);
     return replacement_done(r, TRANSACTION_COMMITTED);
 }
 
@@ -305,8 +293,8 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
     r->retry_after_ms = a->retry_after_ms;
     if (r->state == REPLACEMENT_ADD)
         return replacement_added(r, a);
-    if (r->state == REPLACEMENT_STATE || r->state == REPLACEMENT_DELETE)
-        return replacement_answered(r, a);
+    if (r->state == REPLACEMENT_DELETE)
+        return replacement_deleted(r, a);
     if (r->state == REPLACEMENT_VERIFY) {
         struct transaction_action next = read_back_answer(&r->back, a);
         if (next.type == TRANSACTION_SEND)
@@ -325,9 +313,10 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
         return replacement_done(r, TRANSACTION_UNKNOWN);
     }
     /* A 500 that came after the write: its version is the next one. */
-    if (r->state == REPLACEMENT_WRITE && r->actions.len > 0 && a->error == NULL && a->status == 500 &&
+    if (r->state == REPLACEMENT_WRITE && r->tells != NULL && a->error == NULL && a->status == 500 &&
         a->version == r->version + 1) {
         r->version = a->version;
+        r->told = r->actions.len;
         replacement_takes_reload(r, a->excerpt);
         r->state = REPLACEMENT_LOOK;
         return (struct transaction_action){.type = TRANSACTION_SEND, .method = "GET", .path = "/configuration/raw"};
@@ -338,6 +327,10 @@ struct transaction_action replacement_answer(struct replacement *r, const struct
         struct error why = {0};
         transaction_explain(&why, a, replacement_doing(r), transaction_wrong_answer(a));
         return replacement_not_back(r, why.kind, why.message);
+    }
+    if (!good && r->version != r->from) { /* it was written before; how it is now the reload's own write shows */
+        replacement_refused(r, a, "sending more runtime commands", "");
+        return replacement_done(r, TRANSACTION_COMMITTED);
     }
     if (!good)
         return replacement_failed(r, a);
@@ -371,8 +364,12 @@ bool replacement_is_unloaded(const char *head, size_t len, int64_t version)
 struct transaction_action replacement_judged(struct replacement *r, const char *problem)
 {
     bool back = r->state == REPLACEMENT_RESTORE;
-    if (problem == NULL && !back && r->tries && r->why == NULL && r->reload_id == NULL)
-        return replacement_put_next(r);
+    if (problem == NULL && !back && r->reload_id == NULL && r->told < r->actions.len)
+        return replacement_post(r, REPLACEMENT_WRITE, r->request.text);
+    if (problem == NULL && !back && r->tries && r->why == NULL && r->reload_id == NULL) {
+        r->state = REPLACEMENT_VERIFY;
+        return read_back_start(&r->back, r->request.changes);
+    }
     if (problem == NULL)
         return replacement_done(r, back ? TRANSACTION_HARMFUL : TRANSACTION_COMMITTED);
     if (back)

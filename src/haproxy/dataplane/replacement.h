@@ -11,15 +11,16 @@
  * it loads the file (replacement_told).
  *
  * A server that is new is added in maintenance first, and gets ready with the write: HAProxy has no ready server that its file has not.
- * One that goes stops with the write, and is deleted behind it. What is left after a failure:
+ * One that goes stops with the write, and is deleted behind it. What the header of one write has no room for is sent with further ones of the
+ * same file: a request for each server makes the API read all servers. What is left after a failure:
  *
  *   an add fails                   the file is written without runtime commands, and its reload makes all of it
  *   HAProxy refuses the file       who was added is deleted
  *   no answer, or a conflict       who was added is in maintenance, or the file has it: the next reading shows which
- *   a server gets not ready        a reload
+ *   a further write fails          a reload
  *   a server has a health check    it takes connections with the write; the reload that begins its check follows
  *   another state is read back     a reload
- *   a server that goes is in use   a reload: HAProxy deletes none that has connections
+ *   a server that goes is in use   HAProxy deletes none that has connections: again for a moment, then a reload
  *   the daemon ends in between     a server in maintenance without a line, which the next daemon finds and reloads
  *
  * It sends nothing itself (haproxy/dataplane/driver does).
@@ -47,10 +48,9 @@ enum replacement_state {
     REPLACEMENT_WRITE,
     REPLACEMENT_LOOK, /* what was written, which the answer does not say: HAProxy refused a runtime command beside it */
     REPLACEMENT_RESTORE, /* what was written means something else: the file from before */
-    REPLACEMENT_STATE, /* servers of more changes than the header of the write has room for: each gets ready, or stops */
-    REPLACEMENT_VERIFY, /* whether HAProxy applied the runtime commands */
-    REPLACEMENT_DELETE, /* servers that the file has no more */
-    REPLACEMENT_UNDO,   /* nothing was written: the servers that were added for it */
+    REPLACEMENT_VERIFY,  /* whether HAProxy applied the runtime commands */
+    REPLACEMENT_DELETE,  /* servers that the file has no more */
+    REPLACEMENT_UNDO,    /* nothing was written: the servers that were added for it */
     REPLACEMENT_DONE,
 };
 
@@ -71,9 +71,12 @@ struct replacement {
     uint64_t took_us;
     struct buf path, head;
     bool tries;         /* changes of servers go by the runtime */
-    struct buf actions; /* of the header X-Runtime-Actions, with REPLACEMENT_WRITE; empty: none */
+    struct buf actions; /* of the headers X-Runtime-Actions; empty: none */
+    size_t told;        /* so many bytes of them were sent, or are being */
+    const char *tells;  /* a POST: those of them that are its header; NULL: none */
     struct server_adds adds;
-    size_t added, at; /* so many of adds were added; the one, or the change, in hand */
+    size_t added, at; /* so many of adds were added; the change in hand */
+    unsigned waits;   /* for the connections of servers that go */
     struct read_back back;
     struct cfg_content *own[2]; /* what is sent in place of the text, and of the file from before; NULL: those */
     struct cfg_content *sends;  /* a POST: of the action's body, and then this text, */
@@ -88,8 +91,9 @@ struct transaction_action replacement_start(struct replacement *r, int64_t versi
                                             const struct replacement_request *request, const char *haproxy);
 /* It takes a reload; right after the start, of a request without `changes`. */
 void replacement_takes_reload(struct replacement *r, const char *why);
-/* There were runtime commands, and whether HAProxy applied them is known by now. */
-bool replacement_tried(const struct replacement *r);
+/* HAProxy has not applied what the API reported as sent, or cannot be read. What was refused is no sign of that: a reload was under way, a
+ * server is in use. */
+bool replacement_in_vain(const struct replacement *r);
 /* TRANSACTION_JUDGE: the answer's body is the file as it is now; replacement_judged is next. */
 struct transaction_action replacement_answer(struct replacement *r, const struct dataplane_answer *a);
 /* The file of that version was written so, and no commit has loaded it since. head: the comments that it begins with. */

@@ -6,10 +6,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* What stands before an API takes 8 KB of headers, or little more; each action takes the API a millisecond or two. */
-#define ACTIONS_MAX_BYTES 4096
+/* What stands before an API takes 8 KB of headers, or little more. */
+#define ACTIONS_HEADER_BYTES 4096
+#define ACTIONS_MAX_BYTES (16 * ACTIONS_HEADER_BYTES) /* each action takes the API a millisecond or two */
 
-/* HAProxy's own alphabet of names; the header is cut at ';' and at blanks. */
+/* HAProxy's own alphabet of names; the header is cut at ';' and at blanks. Two names and an address fit into one header. */
+#define ACTIONS_NAME_BYTES 1024
 #define ACTIONS_NAME "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:"
 
 #define SET_ADDRESS "SetServerAddr"
@@ -22,7 +24,8 @@
 
 static bool actions_is_name(const char *name)
 {
-    return name[0] != '\0' && name[strspn(name, ACTIONS_NAME)] == '\0';
+    size_t len = strspn(name, ACTIONS_NAME);
+    return len > 0 && len <= ACTIONS_NAME_BYTES && name[len] == '\0';
 }
 
 static void actions_begin(struct buf *b, const char *action, const struct change *c)
@@ -31,11 +34,11 @@ static void actions_begin(struct buf *b, const char *action, const struct change
 }
 
 /* A server that comes back must not do so at its old address; one that was added is in maintenance, and as it is to be otherwise. */
-static void actions_add(struct buf *b, const struct change *c, bool states)
+static void actions_add(struct buf *b, const struct change *c)
 {
     const struct backend_server *s = c->server;
     bool stops = c->kind == CHANGE_REMOVE_SERVER;
-    if (states && (stops || (c->kind == CHANGE_ADD_SERVER && !s->maintenance))) {
+    if (stops || (c->kind == CHANGE_ADD_SERVER && !s->maintenance)) {
         actions_begin(b, SET_STATE, c);
         buf_add(b, stops ? STATE_MAINT : STATE_READY);
     }
@@ -76,7 +79,7 @@ static int actions_check(const struct change *c, struct error *err)
     return 0;
 }
 
-int server_actions_print(const struct changes *changes, bool states, struct buf *ret, struct error *err)
+int server_actions_print(const struct changes *changes, struct buf *ret, struct error *err)
 {
     cleanup(buf_fini) struct buf b = {0};
     for (size_t i = 0; i < changes->count; i++)
@@ -85,12 +88,19 @@ int server_actions_print(const struct changes *changes, bool states, struct buf 
     for (int leave = 0; leave < 2; leave++)
         for (size_t i = 0; i < changes->count; i++)
             if (actions_takes_away(changes->list[i]) == (leave == 1))
-                actions_add(&b, changes->list[i], states);
+                actions_add(&b, changes->list[i]);
     if (b.len > ACTIONS_MAX_BYTES)
-        return error_set(err, ERROR_INVALID, "%zu changes are more than one request to the Data Plane API can hold",
-                         changes->count);
+        return error_set(err, ERROR_INVALID, "%zu changes are too many for runtime commands", changes->count);
     buf_add(ret, buf_str(&b));
     return 0;
+}
+
+size_t server_actions_fit(const char *actions)
+{
+    size_t len = strnlen(actions, ACTIONS_HEADER_BYTES + 1);
+    while (len > ACTIONS_HEADER_BYTES || (actions[len] != ';' && actions[len] != '\0'))
+        len--;
+    return len;
 }
 
 /* ---- from text ---- */

@@ -11,8 +11,9 @@
 #include "base/error.h"
 #include "haproxy/change.h"
 
-/* All of them, or none. states: whether a server that was added gets ready by them, and one that goes stops. -1, ERROR_INVALID: they take a
- * reload, and why. */
-int server_actions_print(const struct changes *changes, bool states, struct buf *ret, struct error *err) must_check;
+/* All of them, or none. -1, ERROR_INVALID: they take a reload, and why. */
+int server_actions_print(const struct changes *changes, struct buf *ret, struct error *err) must_check;
+/* So many bytes of the first of them fit into one header. */
+size_t server_actions_fit(const char *actions);
 /* The way back: ret is what they change. -1: it is something else; ret is unchanged. */
 int server_actions_read(const char *text, size_t len, struct changes *ret) must_check;

@@ -17,9 +17,6 @@
 #define FIRST_API "3.2"     /* before it one word of a server is passed on, and the others are left out */
 #define FIRST_HAPROXY "2.6" /* "add server" is no experiment */
 
-/* Changes: some milliseconds each. More of them are loaded sooner than put, as are those that a reload follows. */
-#define PUTS_MAX 1000
-
 void server_adds_fini(struct server_adds *a)
 {
     for (size_t i = 0; i < a->count; i++) {
@@ -199,7 +196,6 @@ int server_adds_of(const struct changes *changes, const struct cfg_file *to, con
                    struct server_adds *ret, struct buf *actions, struct error *err)
 {
     cleanup(cfg_lines_fini) struct cfg_lines lines = {0};
-    struct error crowded = {0};
     for (size_t i = 0; i < changes->count; i++) {
         const struct change *c = changes->list[i];
         if (c->kind != CHANGE_ADD_SERVER)
@@ -208,11 +204,5 @@ int server_adds_of(const struct changes *changes, const struct cfg_file *to, con
         if (adds_one(ret, &lines, c, haproxy, err) != 0)
             return error_prefix(err, "server %s/%s", c->backend->name, c->server->name);
     }
-    if (server_actions_print(changes, true, actions, &crowded) == 0)
-        return 0;
-    ret->puts = ret->unchecked == NULL && changes->count <= PUTS_MAX;
-    if (ret->puts)
-        return server_actions_print(changes, false, actions, err);
-    *err = crowded;
-    return -1;
+    return server_actions_print(changes, actions, err);
 }

@@ -22,12 +22,7 @@ struct server_adds {
     } * list;
     size_t count;
     char *unchecked; /* the first of them with a health check or an agent: "be/n4"; NULL: there is none */
-    bool puts;       /* a PUT for each server that gets ready or stops: the header has no room for all of them */
 };
-
-/* Bodies of PUT .../runtime/backends/B/servers/S. */
-#define SERVER_READY "{\"admin_state\":\"ready\"}"
-#define SERVER_MAINT "{\"admin_state\":\"maint\"}"
 
 #define SERVER_ADDS_UNCHECKED "server %s: HAProxy checks its health once it is reloaded"
 

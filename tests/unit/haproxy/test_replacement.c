@@ -198,6 +198,7 @@ TEST_EACH(every_ending_of_a_replacement, array_len(rows))
     if (row->kind_of == TELLS && row->result == TRANSACTION_COMMITTED) {
         ck_assert(r.runs == (row->text == NULL && r.reload_id == NULL));
         ck_assert_msg((r.why == NULL) == (row->text == NULL), "%s", r.why);
+        ck_assert(replacement_in_vain(&r) == (r.why != NULL && strchr(trace, 'B') != NULL));
     }
     changes_fini(&told);
 }
@@ -245,7 +246,7 @@ TEST(what_no_action_says_takes_a_reload)
     make_answer(&reply, "201", 8);
     (void)replacement_answer(&r, &reply.a);
     ck_assert_int_eq(replacement_judged(&r, NULL).type, TRANSACTION_FINISHED);
-    ck_assert(!r.runs && !replacement_tried(&r));
+    ck_assert(!r.runs && !replacement_in_vain(&r));
     ck_assert_str_eq(r.why, "server be/n1: its check or its PROXY protocol changes");
 }
 

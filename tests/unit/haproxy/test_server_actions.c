@@ -24,7 +24,7 @@ static void add(enum change_kind kind, const char *backend_name, const char *nam
 static const char *printed(struct buf *out, struct error *err)
 {
     buf_clear(out);
-    return server_actions_print(&changes, true, out, err) == 0 ? buf_str(out) : NULL;
+    return server_actions_print(&changes, out, err) == 0 ? buf_str(out) : NULL;
 }
 
 static const char *const texts[] = {
@@ -115,17 +115,46 @@ TEST(an_address_that_cannot_be_read_back)
     ck_assert_str_eq(flaw.message, "server be/n1: its address is a name, or without a port");
 }
 
-/* A header of 4 KB. */
+/* 16 headers of 4 KB. */
 TEST(too_many)
 {
     cleanup(buf_fini) struct buf out = {0};
     size_t each = strlen("SetServerWeight be n1 7;");
-    for (size_t i = 0; i < 4097 / each; i++)
+    for (size_t i = 0; i < (16 * 4096 + 1) / each; i++)
         add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
     ck_assert_ptr_nonnull(printed(&out, &flaw));
     add(CHANGE_SET_SERVER, "be", "n1", SERVER_WEIGHT);
     ck_assert_ptr_null(printed(&out, &flaw));
-    ck_assert_ptr_nonnull(strstr(flaw.message, "more than one request to the Data Plane API can hold"));
+    ck_assert_ptr_nonnull(strstr(flaw.message, "2731 changes are too many for runtime commands"));
+}
+
+TEST(what_fits_into_one_header)
+{
+    char text[4200];
+    memset(text, 'x', sizeof(text));
+    text[4096] = '\0';
+    ck_assert_uint_eq(server_actions_fit(text), 4096);
+    text[4096] = ';';
+    text[4097] = '\0';
+    ck_assert_uint_eq(server_actions_fit(text), 4096);
+    text[4096] = 'x';
+    text[4000] = text[7] = ';';
+    ck_assert_uint_eq(server_actions_fit(text), 4000);
+    ck_assert_uint_eq(server_actions_fit(""), 0);
+}
+
+TEST(a_name_that_no_header_holds)
+{
+    cleanup(buf_fini) struct buf out = {0};
+    char name[1026];
+    memset(name, 'n', sizeof(name));
+    name[1024] = '\0';
+    add(CHANGE_REMOVE_SERVER, "be", name, 0);
+    ck_assert_ptr_nonnull(printed(&out, &flaw));
+    name[1024] = 'n';
+    name[1025] = '\0';
+    add(CHANGE_REMOVE_SERVER, "be", name, 0);
+    ck_assert_ptr_null(printed(&out, &flaw));
 }
 
 static const char *const none[] = {
