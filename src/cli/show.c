@@ -57,11 +57,10 @@ void show_put_lines(const struct cfg_line_difference *d, struct yyjson_mut_doc *
 {
     struct yyjson_mut_val *lines = json_put_list(doc, to, "lines");
     for (size_t i = 0; i < d->count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
-        struct yyjson_mut_val *line = json_add_object(doc, lines);
-        json_put_text(doc, line, "section", d->lines[i].section);
-        json_put_text(doc, line, "line", d->lines[i].text);
+        json_fields(doc, json_add_object(doc, lines), json_str("section", d->lines[i].section),
+                    json_str("line", d->lines[i].text));
     }
-    json_put_count(doc, to, "line_count", d->count);
+    json_fields(doc, to, json_uint("line_count", d->count));
 }
 
 void show_init(struct show *s, const struct run *r)

@@ -132,7 +132,7 @@ const char self_review_body[] = "{\"apiVersion\":\"authentication.k8s.io/v1\",\"
 static void review_put_text(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *text)
 {
     if (!str_empty(text))
-        json_put_text(doc, obj, key, text);
+        json_fields(doc, obj, json_str(key, text));
 }
 
 char *access_review_encode(const struct access_right *right)

@@ -371,8 +371,7 @@ void pods_see(struct pods *p, const struct pods_view *view)
         json_add(certificates, yyjson_mut_strcpy(doc, p->certificates[i].name));
     json_put(doc, root, "ssldir", json_text(doc, view->ssldir));
     yyjson_mut_val *stats = json_put_object(doc, root, "stats");
-    json_put_text(doc, stats, "username", "stats");
-    json_put_text(doc, stats, "password", view->statistics_password);
+    json_fields(doc, stats, json_str("username", "stats"), json_str("password", view->statistics_password));
     yyjson_mut_val *environment = json_put_object(doc, root, "env");
     for (char *const *env = view->env; env != NULL && *env != NULL; env++) {
         size_t len = strcspn(*env, "=");

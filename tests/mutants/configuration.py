@@ -296,7 +296,7 @@ room("configuration, certificates that are known", ("test_storage_known",), (
     Mutant("what is found was not asked for", "haproxy/storage_known.c", "    c->asked = true;\n    *ret_place = c->place;", "    *ret_place = c->place;"),
 ))
 room("configuration, what is reported of it", ("test_annotate", "test_config_report"), (
-    Mutant("annotations of others are overwritten", ANNOTATE, '        json_put_text(doc, holder, "resourceVersion", version);\n', ""),
+    Mutant("annotations of others are overwritten", ANNOTATE, '        json_fields(doc, holder, json_str("resourceVersion", version));\n', ""),
     Mutant("a ConfigMap is annotated", ANNOTATE, 'version != NULL ? "metadata" : "data"', '"metadata"'),
     Mutant("a conflict is no conflict", ANNOTATE, "status == 409 ? ANNOTATE_CONFLICT :", ""),
     Mutant("a right that is missing comes with time", ANNOTATE, "status == 403 ? ANNOTATE_DENIED :", ""),
