@@ -52,8 +52,10 @@ const struct command_row command_table[] = {
         .help =
             "Gives the backends up, to another controller or to none: parked lines are removed from HAProxy, drains "
             "end, live servers stay. With --servers: all servers that the daemon manages are removed. Prints what it "
-            "would do; --yes does it. Refuses while a daemon runs: one at LISTEN_ADDRESS or --daemon=URL, the holder "
-            "of the Lease, or one that has the haproxy.cfg of this machine.",
+            "would do; --yes does it. Refuses while a daemon runs: one at LISTEN_ADDRESS or --daemon=URL, a process of "
+            "this machine, the holder of the Lease, or one that has the haproxy.cfg of this machine. An API without a "
+            "Lease shows none for certain: then --servers --yes needs --daemon=none, too, by which you say that none "
+            "runs.",
         .status = "0 nothing is left to do, 2 there is (without --yes), 1 not done",
     },
     {

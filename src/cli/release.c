@@ -1,7 +1,8 @@
 /*
  * `release`: gives up the backends of the settings in each HAProxy, as a way back to another controller or to none
  * (servers/release_command.h). Without --yes it prints what it would do, and writes nothing. It refuses while a daemon runs,
- * which would put it all back. Kubernetes is asked for the Lease alone. Its JSON has
+ * which would put it all back; where none can be seen for certain, live servers go with --daemon=none alone. Kubernetes is
+ * asked for the Lease alone. Its JSON has
  *
  *     released    nothing is left to be done
  *     writes      it was to be done (--yes, without DRY_RUN)
@@ -256,6 +257,12 @@ static int release_check_daemon(struct release_job *j, const struct settings *se
                                                .url = j->command->daemon,
                                                .timeout_ms = timeout_ms < ASK_MS ? timeout_ms : ASK_MS};
     cleanup(mem_free_ptr) char *found = running_daemon_find(j->session.base, &ask, &j->unknown);
+    if (found == NULL && j->unknown != NULL && j->command->daemon != NULL && j->writes && j->command->servers)
+        return error_set(
+            err, ERROR_CONFLICT,
+            "%s: it would notice late that its servers are gone, and traffic with them. Make sure that none "
+            "runs, then say so: haproxy-k8s-sync release --servers --yes --daemon=none",
+            j->unknown);
     if (found == NULL)
         return 0;
     return error_set(err, ERROR_CONFLICT,

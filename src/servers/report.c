@@ -257,6 +257,8 @@ void servers_note_drift(struct servers_backend *s)
     cleanup(mem_free_ptr) char *what = change_log_sentence(&s->plan.diff);
     struct servers_report *r = &s->report;
     r->drift = mem_printf("in version %lld: %s", (long long)s->at->actual.version, what);
+    log_warn(servers_log(s), "another writer changed the backend", log_str("backend", s->name),
+             log_str("target", servers_target(s)), log_str("repair", r->drift));
 }
 
 /* ---- problems ---- */
