@@ -282,13 +282,14 @@ static void inspection_on_report(void *arg, const struct inspect_report *report)
     i->status = report->node != NULL ? inspect_explain_status(report) : inspect_plan_status(report);
 }
 
-/* The first line that is another. Allocates; NULL: none is. */
-static char *inspection_other_settings(const char *theirs, const char *ours)
+char *inspect_other_settings(const char *theirs, const char *ours)
 {
     while (*theirs != '\0' || *ours != '\0') {
         size_t len = strcspn(ours, "\n");
+        size_t key = strcspn(ours, "="), same = strncmp(theirs, ours, key + (key < len)) == 0 ? key + 1 : 0;
         if (strncmp(theirs, ours, len + 1) != 0)
-            return mem_printf("it has other %.*s", (int)strcspn(ours, "="), ours);
+            return mem_printf("it has other %.*s%s%.*s", (int)key, ours, same > 0 ? ":" : "",
+                              same > 0 ? (int)strcspn(theirs + same, "\n") : 0, theirs + same);
         theirs += len + (theirs[len] != '\0');
         ours += len + (ours[len] != '\0');
     }
@@ -323,7 +324,7 @@ static char *inspection_take(struct inspection *i, const struct buf *body)
         json_get_int(of, "status", 0, INSPECT_EXIT_CHANGES, INSPECT_EXIT_UNKNOWN, &status, &err) != 0)
         return mem_strdup(err.message);
     inspect_print_settings(i->run->settings, &settings);
-    char *other = inspection_other_settings(theirs, buf_str(&settings));
+    char *other = inspect_other_settings(theirs, buf_str(&settings));
     if (other != NULL || !inspection_is_text(out) || !inspection_is_text(problems))
         return other != NULL ? other : mem_strdup("its plan is no text");
     buf_add(&i->out, out);
