@@ -348,8 +348,7 @@ int run_release(const struct run *r)
         release_free(j.targets[i].engine);
     }
     session_end(s);
-    free(j.targets);
-    free(j.unknown);
+    mem_free_all(j.targets, j.unknown);
     if (done && j.writes && settings->local.file != NULL && !settings_share_backends(settings))
         local_forget_lock(settings->local.file);
     return status;

@@ -23,10 +23,7 @@ void load_balancer_fini(struct load_balancer *l)
 {
     for (size_t i = 0; i < l->haproxy_count; i++)
         free(l->haproxies[i]);
-    free(l->haproxies);
-    free(l->name);
-    free(l->reason);
-    free(l->refused);
+    mem_free_all(l->haproxies, l->name, l->reason, l->refused);
     *l = (struct load_balancer){0};
 }
 

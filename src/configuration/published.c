@@ -66,12 +66,7 @@ void published_manifest_fini(struct published_manifest *m)
         free(m->list[i].name);
     for (size_t i = 0; i < m->certificate_count; i++)
         free(m->certificates[i]);
-    free(m->list);
-    free(m->certificates);
-    free(m->text.list);
-    free(m->files.list);
-    free(m->producer);
-    free(m->cluster);
+    mem_free_all(m->list, m->certificates, m->text.list, m->files.list, m->producer, m->cluster);
     *m = (struct published_manifest){0};
 }
 

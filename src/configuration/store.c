@@ -407,10 +407,7 @@ struct document *store_document(const struct store *s, unsigned number, struct e
 
 static void store_refusal_fini(struct store_refusal *r)
 {
-    free(r->hash);
-    free(r->url);
-    free(r->haproxy);
-    free(r->message);
+    mem_free_all(r->hash, r->url, r->haproxy, r->message);
 }
 
 static void store_drop_refusal(struct store *s, size_t i)
@@ -495,8 +492,7 @@ void store_pause(struct store *s, bool paused)
 
 static void store_let_go(struct store *s)
 {
-    free(s->held_from);
-    free(s->held_why);
+    mem_free_all(s->held_from, s->held_why);
     s->held_from = s->held_why = NULL;
     s->held = 0;
 }
@@ -629,6 +625,5 @@ void store_free(struct store *s)
         close(s->fd);
     if (s->lock >= 0)
         close(s->lock);
-    free(s->folder);
-    free(s);
+    mem_free_all(s->folder, s);
 }

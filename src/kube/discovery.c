@@ -23,8 +23,7 @@ struct discovery {
 
 void discovered_fini(struct discovered *d)
 {
-    free(d->kind);
-    free(d->plural);
+    mem_free_all(d->kind, d->plural);
     *d = (struct discovered){0};
 }
 
@@ -117,9 +116,7 @@ void discovery_free(struct discovery *d)
     if (d == NULL)
         return;
     http_cancel(d->request);
-    free(d->kind);
-    free(d->plural);
-    free(d);
+    mem_free_all(d->kind, d->plural, d);
 }
 
 /* ---- who this client is, and what it may do ---- */

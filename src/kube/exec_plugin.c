@@ -479,6 +479,5 @@ void exec_plugin_free(struct exec_plugin *p)
     timer_fini(&p->tell);
     exec_answer_fini(&p->answer);
     kube_access_fini(&p->access);
-    free(p->problem);
-    free(p);
+    mem_free_all(p->problem, p);
 }

@@ -48,8 +48,7 @@ void otlp_resource_set(struct otlp_resource *r, const char *key, const char *val
 void otlp_resource_fini(struct otlp_resource *r)
 {
     for (size_t i = 0; i < r->count; i++) {
-        free(r->list[i].key);
-        free(r->list[i].value);
+        mem_free_all(r->list[i].key, r->list[i].value);
     }
     free(r->list);
     *r = (struct otlp_resource){0};

@@ -22,8 +22,7 @@ void servers_report_init(struct servers_report *r)
 void servers_report_fini(struct servers_report *r)
 {
     buf_fini(&r->written);
-    free(r->drift);
-    free(r->cause);
+    mem_free_all(r->drift, r->cause);
 }
 
 const struct log *servers_log(const struct servers_backend *s)

@@ -265,8 +265,7 @@ static void pods_read_certificates(struct pods *p, const struct secret_object *c
 static void certificate_fini(struct pods_certificate *c)
 {
     explicit_bzero(c->pem, c->len);
-    free(c->pem);
-    free(c->name);
+    mem_free_all(c->pem, c->name);
 }
 
 void pods_check_certificates(struct pods *p, struct storage_known *known)
@@ -399,8 +398,6 @@ void pods_fini(struct pods *p)
         certificate_fini(&p->certificates[i]);
     for (size_t i = 0; i < p->left_out_count; i++)
         free(p->left_out[i].text);
-    free(p->services);
-    free(p->certificates);
-    free(p->left_out);
+    mem_free_all(p->services, p->certificates, p->left_out);
     *p = (struct pods){0};
 }

@@ -63,8 +63,7 @@ void status_free(struct status *s)
     for (size_t i = 0; i < s->of.mappings->count; i++)
         desired_unref(s->desired[i]);
     status_since_fini(&s->since);
-    free(s->desired);
-    free(s);
+    mem_free_all(s->desired, s);
 }
 
 void status_look(struct status *s, const struct checks *checks)

@@ -433,8 +433,7 @@ static void template_source_on_owners(void *arg)
 {
     struct template_source *s = arg;
     template_source_drop_render(s);
-    free(s->owners);
-    free(s->next_owners);
+    mem_free_all(s->owners, s->next_owners);
     s->owners = s->next_owners = NULL;
     template_source_on_quarantine(s);
 }

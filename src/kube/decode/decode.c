@@ -24,12 +24,10 @@ _Static_assert(FRAME_PADDING_BYTES >= KUBE_DECODE_PADDING_BYTES, "the splitter l
 
 void kube_event_fini(struct kube_event *e)
 {
-    free(e->name);
-    free(e->resource_version);
+    mem_free_all(e->name, e->resource_version);
     if (e->of != NULL)
         record_free(e->of->record, e->object);
-    free(e->status_reason);
-    free(e->status_message);
+    mem_free_all(e->status_reason, e->status_message);
     *e = (struct kube_event){.type = KUBE_UNKNOWN, .retry_after_seconds = -1};
 }
 
@@ -258,8 +256,7 @@ int kube_decode_list_meta(const char *json, size_t len, struct kube_list_meta *r
 
 void kube_list_meta_fini(struct kube_list_meta *m)
 {
-    free(m->resource_version);
-    free(m->continue_token);
+    mem_free_all(m->resource_version, m->continue_token);
     *m = (struct kube_list_meta){NULL, NULL};
 }
 
