@@ -35,8 +35,7 @@ static bool report_exists(const struct doctor *d, const struct inspect_report *s
             nearest_add(&n, section->name, nearest_distance(&n, section->name));
     }
     cleanup(mem_free_ptr) char *names = nearest_text(&n);
-    doctor_set(s, "backend", b->of->backend);
-    doctor_set(s, "problem", b->unseen.message);
+    doctor_sets(s, {"backend", b->of->backend}, {"problem", b->unseen.message});
     doctor_set_if(s, "others", "; it has ", names, "");
     doctor_set_if(s, "meant", "did you mean ", nearest_name(&n), "? Then set (or in INGRESS_SERVICES)");
     doctor_set_if(s, "meant-line", "HAPROXY_BACKEND_NAME=", nearest_name(&n), "");

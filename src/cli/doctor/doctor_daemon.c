@@ -76,8 +76,7 @@ static bool daemon_report_running(const struct doctor *d, const struct daemon_an
     bool lines = str_has_prefix(body, "[+]") || str_has_prefix(body, "[-]");
     bool is_one = answers && lines && (ready->status == 200 || ready->status == 503);
     cleanup(mem_free_ptr) char *elsewhere = answers || ready->connected ? NULL : running_daemon_process(d->settings);
-    doctor_set(s, "elsewhere", elsewhere);
-    doctor_set(s, "problem", ready->error.message);
+    doctor_sets(s, {"elsewhere", elsewhere}, {"problem", ready->error.message});
     doctor_word(s, "status", "%d", ready->status);
     const struct doctor_row rows[] = {
         {elsewhere != NULL, CHECK_WARN,
@@ -140,8 +139,7 @@ void doctor_daemon_report(struct doctor *d)
     }
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *is = daemon_text(root, "version");
-    doctor_set(s, "is", is);
-    doctor_set(s, "version", d->options->version);
+    doctor_sets(s, {"is", is}, {"version", d->options->version});
     const struct doctor_row rows[] = {
         {str_eq(is, d->options->version), CHECK_OK, "{is}, as this program"},
         {true, CHECK_WARN,

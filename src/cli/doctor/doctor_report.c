@@ -25,21 +25,15 @@ void doctor_report_fini(struct doctor_report *r)
         for (size_t k = 0; k < s->check_count; k++) {
             struct doctor_check *c = s->checks[k];
             for (size_t f = 0; f < c->fix_count; f++) {
-                free(c->fixes[f].how);
-                free(c->fixes[f].lines);
+                mem_free_all(c->fixes[f].how, c->fixes[f].lines);
             }
             free(c->fixes);
             check_fini(&c->is);
-            free(c->why);
-            free(c);
+            mem_free_all(c->why, c);
         }
         for (size_t k = 0; k < s->word_count; k++)
             free(s->words[k].value);
-        free(s->checks);
-        free(s->words);
-        free(s->subject);
-        free(s->remark);
-        free(s);
+        mem_free_all(s->checks, s->words, s->subject, s->remark, s);
     }
     free(r->sections);
     *r = (struct doctor_report){0};
