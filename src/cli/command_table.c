@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "base/mem.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -180,8 +181,8 @@ static const struct command_row *command_next_word(const char *of, const struct 
 void command_add_words(const char *of, struct nearest *n)
 {
     for (const struct command_row *row = command_table; (row = command_next_word(of, row)) != NULL; row++) {
-        const char *word = of != NULL ? row->sub : row->word;
-        nearest_add(n, word, nearest_distance(n, word));
+        cleanup(mem_free_ptr) char *whole = of != NULL ? mem_printf("%s %s", of, row->sub) : mem_strdup(row->word);
+        nearest_add(n, whole, nearest_distance(n, of != NULL ? row->sub : row->word));
     }
 }
 

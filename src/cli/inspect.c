@@ -83,7 +83,6 @@ static void inspect_read_kubernetes(struct inspect *i, const struct settings *se
 {
     const struct daemon in = {.base = i->base, .settings = settings, .kube = i->clients->kube, .log = i->log};
     struct inspect_report *r = &i->report;
-    bool logged = false;
     /* Of a whole configuration there is nothing to read but HAProxies. */
     if (i->clients->kube == NULL || i->mappings.service_count == 0) {
         for (size_t k = 0; k < r->mapping_count; k++) {
@@ -101,9 +100,9 @@ static void inspect_read_kubernetes(struct inspect *i, const struct settings *se
     run_until(i->base, i->options->timeout_ms, REFUSED_READ_MS, inspect_kubernetes_settled, i);
     i->syncing = false;
     r->incomplete = !inspect_all_synced(i);
-    if (r->incomplete && !sources_outage(i->sources, &r->missing, &logged))
+    r->away = r->incomplete && sources_outage(i->sources, &r->missing);
+    if (r->incomplete && !r->away)
         sources_ready(i->sources, &r->missing);
-    r->missing_logged = logged && i->log != NULL && i->log->level <= LOG_LEVEL_WARN;
     for (size_t k = 0; k < r->mapping_count; k++)
         r->mappings[k].desired = mapping_update(&i->mappings.list[k], i->sources, clock_mono_ms());
 }
@@ -378,7 +377,7 @@ int run_inspect(const struct run *r)
         (struct inspect_page){r->command->json, show.page.colour, problems.colour, show.page.width, problems.width};
     if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
         return run_fail(&err, SETTINGS_EXIT_CODE);
-    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0) {
+    if (session_begin(r, &access, LOG_LEVEL_ERROR, &session, &err) == 0) {
         inspection_plan(&i, &session);
         i.status = show_text(&i.out, stdout) == 0 && show_text(&i.problems, stderr) == 0 ? i.status : EXIT_FAILURE;
     } else {

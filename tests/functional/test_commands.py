@@ -109,7 +109,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize("words, says", [
-    (["plna"], 'unknown command "plna"; did you mean "plan"?'), (["config", "aply"], 'did you mean "apply"?'), (["help", "doktor"], 'did you mean "doctor"?'),
+    (["plna"], 'unknown command "plna"; did you mean "plan"?'), (["config", "aply"], 'did you mean "config apply"?'), (["help", "doktor"], 'did you mean "doctor"?'),
     (["--dry-rnu"], 'unknown flag "--dry-rnu"; did you mean "--dry-run"?'), (["plan", "--kubeconfg=/k"], 'did you mean "--kubeconfig"?'),
     (["plan", "--colr=never"], 'did you mean "--color"?'), (["explain", "-o", "json", "n1"], "explain prints text only"),
     (["--namespace=x", "plan"], "is used only with --mode"), (["copy-to", "--dry-run", "/tmp"], "--dry-run has no effect")])

@@ -118,7 +118,7 @@ static const struct {
     {"-o json", "\"-o\" needs a command, such as plan"},
     {"--timeout=3s", "--timeout=3s needs a command: haproxy-k8s-sync plan --timeout=3s"},
     {"help plna", "unknown command \"plna\"; did you mean \"plan\"?"},
-    {"help config aply", "config has no command \"aply\"; did you mean \"apply\"?"},
+    {"help config aply", "config has no command \"aply\"; did you mean \"config apply\"?"},
     {"help plan x", "unexpected argument \"x\""},
     {"version x", "unexpected argument \"x\""},
     {"release --yse", "unknown flag \"--yse\"; did you mean \"--yes\"?"},
