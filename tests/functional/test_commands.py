@@ -292,6 +292,14 @@ def test_the_page_has_all_codes_and_commands() -> None:
     assert {word for command, *_ in rows(1)[1:] for word in with_words(command)} == set(usage)
 
 
+def test_the_page_has_each_verdict_of_plan() -> None:
+    """What the code is for each is tested in tests/unit/daemon/inspect/test_inspect_report.c."""
+    table = (ROOT / "src/daemon/inspect/inspect_report.c").read_text().split("} verdicts[] = {", 1)[1].split("};", 1)[0]
+    codes = {"EXIT_SUCCESS": "0", "INSPECT_EXIT_UNKNOWN": "1", "INSPECT_EXIT_CHANGES": "2"}
+    defined = {(word, codes[status]) for word, status in re.findall(r'\{"(\w+)", (\w+)\}', table)}
+    assert {(word, code) for code, text in rows(2) for word in re.findall("`([a-z_]+)`", text)} == defined
+
+
 Cell = tuple[str, int]
 Case = tuple[list[str], dict[str, str]]
 COLUMNS = (0, 1, 2, 78)
