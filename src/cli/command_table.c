@@ -12,14 +12,14 @@
 #define ROW(word_, sub_, kind_, takes_, run_) \
     .word = (word_), .sub = (sub_), .kind = (kind_), .takes = (takes_), .run = (run_)
 #define CONFIG_ROW(sub, kind) ROW("config", sub, kind, TAKES_USUAL, run_config)
-#define SERVICES_ROW(sub, kind) ROW("services", sub, kind, TAKES_COLOUR | TAKES_TIMEOUT, run_services)
+#define SERVICES_ROW(sub, kind) ROW("services", sub, kind, TAKES_USUAL, run_services)
 #define TEMPLATE_ROW(sub, kind, more)                                                                                  \
     ROW("template", sub, kind, TAKES_USUAL | TAKES_TEST | (more), run_template), .operand = "DIR", .what = "a folder", \
                                                                                  .has_no_settings = true
 
 const struct command_row command_table[] = {
     {
-        ROW("check-config", NULL, COMMAND_CHECK_CONFIG, TAKES_CHANGED, run_check_config),
+        ROW("check-config", NULL, COMMAND_CHECK_CONFIG, TAKES_OUTPUT | TAKES_CHANGED, run_check_config),
         .brief = "print the settings in effect and what is wrong with them",
         .help = "Prints the settings in effect, where each comes from, with secrets masked, and all that is wrong. It "
                 "fails where the daemon would not start. With --changed: those alone that differ from their defaults.",
@@ -34,7 +34,7 @@ const struct command_row command_table[] = {
         .status = PLAN_STATUS,
     },
     {
-        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_COLOUR | TAKES_TIMEOUT, run_inspect),
+        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_USUAL, run_inspect),
         .operand = "NODE",
         .what = "the name of a node",
         .brief = "print why this node is in, draining or out, rule by rule",
@@ -157,7 +157,11 @@ const struct command_row command_table[] = {
         .help = "Prints the usual commands and flags; of a command, all about it; all: all commands; settings: all "
                 "settings; settings NAME: one of them. --help and -h are the same, also behind a command.",
     },
-    {.word = "version", .kind = COMMAND_VERSION, .help = "Prints the version, as --version and -V do."},
+    {
+        ROW("version", NULL, COMMAND_VERSION, TAKES_OUTPUT, run_version),
+        .has_no_settings = true,
+        .help = "Prints the version, the commit and what is built in, as --version and -V do.",
+    },
     {.word = NULL},
 };
 

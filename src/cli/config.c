@@ -210,7 +210,7 @@ static int config_history(const struct run *r)
         for (size_t i = 0; i < store_count(s); i++)
             store_put_version(s, i, doc, versions);
         json_fields(doc, root, json_bool("paused", store_view(s).paused));
-        show_json(doc, &show.out);
+        json_print(doc, &show.out);
     } else {
         config_print_history(s, &show.page);
     }

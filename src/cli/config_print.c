@@ -251,5 +251,5 @@ void config_print_json(const struct config_report *r, struct buf *out)
         json_fields(doc, target, json_uint("change_count", differs->count));
         show_put_lines(&lines, doc, target);
     }
-    show_json(doc, out);
+    json_print(doc, out);
 }

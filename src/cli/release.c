@@ -224,7 +224,7 @@ static void release_put(const struct release_job *j, struct buf *out)
             release_put_backend(doc, backends, is.url, &v);
         }
     }
-    show_json(doc, out);
+    json_print(doc, out);
 }
 
 /* ---- the run */

@@ -25,13 +25,6 @@ int show_text(const struct buf *b, FILE *to)
     return fwrite(buf_str(b), 1, b->len, to) == b->len && fflush(to) == 0 ? 0 : -1;
 }
 
-void show_json(struct yyjson_mut_doc *doc, struct buf *out)
-{
-    json_write(doc, true, out);
-    buf_add(out, "\n");
-    json_free(doc);
-}
-
 void show_lines(const struct cfg_line_difference *d, size_t column, size_t deeper, struct page *p)
 {
     const char *section = NULL;
@@ -66,7 +59,18 @@ void show_put_lines(const struct cfg_line_difference *d, struct yyjson_mut_doc *
 void show_init(struct show *s, const struct run *r)
 {
     buf_init(&s->out, 0);
+    s->json = r->command->json;
     show_page_init(&s->page, &s->out, stdout, r->command, r->environ);
+}
+
+void show_either(struct show *s, struct yyjson_mut_doc *doc, const char *text)
+{
+    if (s->json)
+        json_print(doc, &s->out);
+    else
+        buf_add(&s->out, text);
+    if (!s->json)
+        json_free(doc);
 }
 
 void show_fini(struct show *s)

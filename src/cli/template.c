@@ -90,7 +90,7 @@ static void results_print_json(const struct results *r, struct buf *out)
                         json_str("result", results_words[f->verdict]), json_str("why", f->why));
         }
     }
-    show_json(doc, out);
+    json_print(doc, out);
 }
 
 /* ---- JUnit: what CI systems read */
@@ -203,7 +203,7 @@ static int template_validate(const struct template_run *r)
         }
         status = show_end(&show, rc == 0 ? status : EXIT_FAILURE);
     }
-    show_json(doc, &out);
+    json_print(doc, &out);
     if (r->command->json)
         fputs(buf_str(&out), stdout);
     return status;

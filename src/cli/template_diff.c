@@ -209,7 +209,7 @@ int template_diff(const struct template_run *r)
     int rc = other_init(&other, r->command->against, &err);
     for (size_t at = 0; rc == 0 && template_next(r, &at, &test);)
         rc = diff_one(r, &other, test, doc, list, &status, &err);
-    show_json(doc, &out);
+    json_print(doc, &out);
     if (rc != 0)
         return template_fail(r->command->operand, &err);
     if (r->command->json)

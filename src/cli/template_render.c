@@ -83,7 +83,7 @@ static void template_print_json(const struct objects *objects, const struct rend
                     json_str("object", r->remarks[i].key), json_str("text", r->remarks[i].text),
                     json_bool("left_out", r->remarks[i].left_out));
     }
-    show_json(doc, &out);
+    json_print(doc, &out);
     fputs(buf_str(&out), stdout);
 }
 

@@ -141,3 +141,10 @@ void json_write(yyjson_mut_doc *doc, bool pretty, struct buf *out)
     }
     free(text);
 }
+
+void json_print(yyjson_mut_doc *doc, struct buf *out)
+{
+    json_write(doc, true, out);
+    buf_add(out, "\n");
+    json_free(doc);
+}

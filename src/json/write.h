@@ -65,5 +65,7 @@ struct yyjson_mut_val *json_add_object(struct yyjson_mut_doc *doc, struct yyjson
 /* The whole as it is to be sent, on one line and with no more escapes than needed; the document is freed. Allocates. */
 char *json_take(struct yyjson_mut_doc *doc) must_check;
 
+/* Adds the whole for people, in lines of two spaces, and frees the document. */
+void json_print(struct yyjson_mut_doc *doc, struct buf *out);
 /* Adds the whole, without a line break at its end. pretty: two spaces; otherwise there is no line break at all. */
 void json_write(struct yyjson_mut_doc *doc, bool pretty, struct buf *out);

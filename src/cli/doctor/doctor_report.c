@@ -337,7 +337,5 @@ void doctor_print_json(const struct doctor_report *r, struct buf *out)
     for (size_t s = 0; s < r->section_count; s++)
         for (size_t i = 0; i < r->sections[s]->check_count; i++)
             put_check(doc, checks, r->sections[s], r->sections[s]->checks[i]);
-    json_write(doc, true, out);
-    buf_add(out, "\n");
-    json_free(doc);
+    json_print(doc, out);
 }

@@ -124,7 +124,9 @@ void inspect_show(const struct inspect_report *r, const struct inspect_page *how
 {
     struct page page;
     page_init(&page, out, how->colour, how->width);
-    if (r->node != NULL)
+    if (r->node != NULL && how->json)
+        inspect_print_explain_json(r, out);
+    else if (r->node != NULL)
         inspect_print_explain(r, &page);
     else if (how->json)
         inspect_print_json(r, out);

@@ -9,6 +9,13 @@
 #include "json/write.h"
 #include "report/checks.h"
 
+void inspect_put_service(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_mapping *m)
+{
+    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
+    json_fields(doc, json_put_object(doc, obj, "service"), json_str("namespace", m->rules->namespace),
+                json_str("name", m->rules->service), json_str("port", port));
+}
+
 /* ---- one backend ---- */
 
 static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
@@ -93,9 +100,7 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     yyjson_mut_val *obj = json_add_object(doc, list);
     json_fields(doc, obj, json_str("backend", b->of->backend), json_str("haproxy", t->url));
     const struct inspect_mapping *m = b->of;
-    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
-    json_fields(doc, json_put_object(doc, obj, "service"), json_str("namespace", m->rules->namespace),
-                json_str("name", m->rules->service), json_str("port", port));
+    inspect_put_service(doc, obj, m);
     json_fields(doc, obj, json_str("verdict", inspect_verdict_word(inspect_verdict(b))), json_str("why", why),
                 json_str("note", b->desired->note != NULL ? b->desired->note : b->plan.diff.uneven),
                 json_str("settings", d->backend_detail), json_bool("create", d->create_backend),
@@ -146,7 +151,7 @@ static void add_problem(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_add(list, json_text(doc, whose));
 }
 
-static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
+void inspect_put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "problems");
     for (size_t i = 0; i < r->missing.count; i++) {
@@ -185,7 +190,7 @@ void inspect_print_json(const struct inspect_report *r, struct buf *out)
     } else {
         json_fields(doc, root, json_str("daemon", NULL));
     }
-    put_problems(doc, root, r);
+    inspect_put_problems(doc, root, r);
     yyjson_mut_val *haproxies = json_put_list(doc, root, "haproxies"), *backends = json_put_list(doc, root, "backends");
     for (size_t i = 0; i < r->target_count; i++) {
         const struct inspect_target *t = &r->targets[i];
@@ -196,7 +201,5 @@ void inspect_print_json(const struct inspect_report *r, struct buf *out)
         for (size_t m = 0; m < r->mapping_count; m++)
             put_backend(doc, backends, r, t, &t->backends[m]);
     }
-    json_write(doc, true, out);
-    buf_add(out, "\n");
-    json_free(doc);
+    json_print(doc, out);
 }
