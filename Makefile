@@ -133,6 +133,13 @@ $B/obj/flags: FORCE
 $B/obj/flags.ld: FORCE
 	$(call keep,$(CC) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS))
 
+# What `version` says; where there is no work tree of git, COMMIT= says it.
+COMMIT ?= $(shell [ ! -e .git ] || git rev-parse --short=12 HEAD 2>/dev/null)
+$B/obj/commit: FORCE
+	$(call keep,$(COMMIT))
+$B/obj/$(MAIN:%.c=%.o): $B/obj/commit
+$B/obj/$(MAIN:%.c=%.o): STD += -DPROJECT_COMMIT='"$(COMMIT)"'
+
 $B/obj/%.o: %.c $B/obj/flags
 	@mkdir -p $(@D)
 	$(call SAY,CC)$(CCACHE) $(CC) $(STD) $(WARN) $(HARDEN) $(if $(filter $(SMALL),$@),$(CFLAGS:-O2=-Os),$(CFLAGS)) $(PKG_CFLAGS) -MMD -MP -c -o $@ $<

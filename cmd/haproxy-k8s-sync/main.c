@@ -22,9 +22,12 @@
 #include "cli/run.h"
 
 #ifdef WITHOUT_TEMPLATES
-#define BUILT ", without templates"
+#define HAS_TEMPLATES false
 #else
-#define BUILT ""
+#define HAS_TEMPLATES true
+#endif
+#ifndef PROJECT_COMMIT
+#define PROJECT_COMMIT ""
 #endif
 
 #define LARGE_BYTES (128 << 10)
@@ -133,7 +136,13 @@ static int main_start(const struct command *command, const struct flags *flags)
     bool ok = settings_parse(environ_, &settings, &findings) == 0;
     settings_wipe_environment(environ_);
     if (!runs) {
-        const struct run run = {command, flags, environ_, PROJECT_VERSION, &settings, &findings, ok};
+        const struct run run = {.command = command,
+                                .flags = flags,
+                                .environ = environ_,
+                                .version = PROJECT_VERSION,
+                                .settings = &settings,
+                                .findings = &findings,
+                                .ok = ok};
         for (size_t i = 0; command->kind != COMMAND_DOCTOR && i < findings.count; i++) /* which reports them itself */
             fprintf(stderr, "%s: %s\n", findings.list[i].is_error ? "error" : "warning", findings.list[i].text);
         return ok || command->kind == COMMAND_DOCTOR ? command->row->run(&run) : SETTINGS_EXIT_CODE;
@@ -175,12 +184,13 @@ int main(int argc, char **argv, char **environ_)
             return main_misuse(&err);
         return show_text(&out, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
-    if (command.kind == COMMAND_VERSION) {
-        puts("haproxy-k8s-sync " PROJECT_VERSION BUILT);
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
     if (command.row != NULL && command.row->has_no_settings) {
-        const struct run run = {.command = &command, .flags = &flags, .environ = flags.environment};
+        const struct run run = {.command = &command,
+                                .flags = &flags,
+                                .environ = flags.environment,
+                                .version = PROJECT_VERSION,
+                                .commit = PROJECT_COMMIT,
+                                .has_templates = HAS_TEMPLATES};
         return command.row->run(&run);
     }
     return main_start(&command, &flags);

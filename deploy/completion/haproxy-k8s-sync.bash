@@ -31,8 +31,9 @@ _haproxy_k8s_sync() {
             plan) words="--output= --color= --timeout= --daemon= $settings --help" ;;
             doctor) words="--output= --color= --timeout= $settings --help" ;;
             release) words="--servers --yes --daemon= --output= --color= --timeout= $settings --help" ;;
-            explain) words="--color= --timeout= $settings --help" ;;
-            check-config) words="--changed $settings --help" ;;
+            explain) words="--output= --color= --timeout= $settings --help" ;;
+            check-config) words="--changed --output= $settings --help" ;;
+            version) words='--output= --help' ;;
             help) [ "$COMP_CWORD" != 2 ] || words='all settings plan explain doctor release config template services apply view watch check-config copy-to' ;;
             config)
                 words="--output= --color= --timeout= $settings --help"
@@ -47,7 +48,7 @@ _haproxy_k8s_sync() {
                 esac
                 ;;
             services)
-                words="--color= --timeout= $settings --help"
+                words="--output= --color= --timeout= $settings --help"
                 [ "$COMP_CWORD" != 2 ] || words='view explain --help'
                 ;;
             *) words='' ;;

@@ -76,6 +76,12 @@ char *mem_printf(const char *fmt, ...)
     return s;
 }
 
+void mem_free_each(void *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i]);
+}
+
 void mem_wipe_free(char *secret)
 {
     mem_wiping_free(secret); /* whatever stands behind a NUL in it, too */

@@ -22,6 +22,11 @@ char *mem_strndup(const char *s, size_t len) must_check;
 char *mem_printf(const char *fmt, ...) must_check printf_like(1, 2);
 char *mem_vprintf(const char *fmt, va_list ap) must_check printf_like(1, 0);
 
+/* free() of each, NULL included. */
+#define mem_free_all(...) \
+    mem_free_each((void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+void mem_free_each(void *const *list, size_t count);
+
 /* Overwrites a secret before it is freed; NULL is allowed. */
 void mem_wipe_free(char *secret);
 void mem_wipe_free_list(char **list); /* ends with NULL; NULL is allowed */

@@ -9,9 +9,14 @@
 
 #define FAR 1000 /* more than two names of Kubernetes can differ in */
 
+static size_t nearest_limit(const char *name)
+{
+    return 1 + strlen(name) / 4;
+}
+
 void nearest_init(struct nearest *n, const char *name)
 {
-    *n = (struct nearest){.name = name, .limit = 1 + strlen(name) / 4, .most = NEAREST_SHOWN};
+    *n = (struct nearest){.name = name, .limit = nearest_limit(name), .most = NEAREST_SHOWN};
 }
 
 void nearest_init_all(struct nearest *n, const char *name)
@@ -66,9 +71,14 @@ size_t nearest_distance(const struct nearest *n, const char *of)
     return within && d > 1 ? 1 : d;
 }
 
+const char *nearest_name(const struct nearest *n)
+{
+    return n->count > 0 && n->list[0].distance <= nearest_limit(n->name) ? n->list[0].name : NULL;
+}
+
 char *nearest_question(const struct nearest *n)
 {
-    return n->count > 0 ? mem_printf("; did you mean \"%s\"?", n->list[0].name) : mem_strdup("");
+    return nearest_name(n) != NULL ? mem_printf("; did you mean \"%s\"?", nearest_name(n)) : mem_strdup("");
 }
 
 char *nearest_text(const struct nearest *n)

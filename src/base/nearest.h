@@ -31,6 +31,9 @@ size_t nearest_distance(const struct nearest *n, const char *of);
 /* A known name; one that comes several times counts once, where it is nearest. */
 void nearest_add(struct nearest *n, const char *name, size_t distance);
 
+/* Borrowed; NULL: none is near, whatever there is in its place. */
+const char *nearest_name(const struct nearest *n);
+
 /* "; did you mean "n1"?", of the nearest alone; "" where none is near. Allocates. */
 char *nearest_question(const struct nearest *n) must_check;
 

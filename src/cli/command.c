@@ -263,6 +263,7 @@ static int command_parse_none(int argc, char *const *argv, struct command *c, st
         return command_ask_help(c, false);
     if (argc == 2 && (str_eq(argv[1], "--version") || str_eq(argv[1], "-V"))) {
         c->kind = COMMAND_VERSION;
+        c->row = command_find("version", NULL);
         return 0;
     }
     const char *word = argv[1];

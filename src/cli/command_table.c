@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "base/mem.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -11,14 +12,14 @@
 #define ROW(word_, sub_, kind_, takes_, run_) \
     .word = (word_), .sub = (sub_), .kind = (kind_), .takes = (takes_), .run = (run_)
 #define CONFIG_ROW(sub, kind) ROW("config", sub, kind, TAKES_USUAL, run_config)
-#define SERVICES_ROW(sub, kind) ROW("services", sub, kind, TAKES_COLOUR | TAKES_TIMEOUT, run_services)
+#define SERVICES_ROW(sub, kind) ROW("services", sub, kind, TAKES_USUAL, run_services)
 #define TEMPLATE_ROW(sub, kind, more)                                                                                  \
     ROW("template", sub, kind, TAKES_USUAL | TAKES_TEST | (more), run_template), .operand = "DIR", .what = "a folder", \
                                                                                  .has_no_settings = true
 
 const struct command_row command_table[] = {
     {
-        ROW("check-config", NULL, COMMAND_CHECK_CONFIG, TAKES_CHANGED, run_check_config),
+        ROW("check-config", NULL, COMMAND_CHECK_CONFIG, TAKES_OUTPUT | TAKES_CHANGED, run_check_config),
         .brief = "print the settings in effect and what is wrong with them",
         .help = "Prints the settings in effect, where each comes from, with secrets masked, and all that is wrong. It "
                 "fails where the daemon would not start. With --changed: those alone that differ from their defaults.",
@@ -33,7 +34,7 @@ const struct command_row command_table[] = {
         .status = PLAN_STATUS,
     },
     {
-        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_COLOUR | TAKES_TIMEOUT, run_inspect),
+        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_USUAL, run_inspect),
         .operand = "NODE",
         .what = "the name of a node",
         .brief = "print why this node is in, draining or out, rule by rule",
@@ -52,8 +53,10 @@ const struct command_row command_table[] = {
         .help =
             "Gives the backends up, to another controller or to none: parked lines are removed from HAProxy, drains "
             "end, live servers stay. With --servers: all servers that the daemon manages are removed. Prints what it "
-            "would do; --yes does it. Refuses while a daemon runs: one at LISTEN_ADDRESS or --daemon=URL, the holder "
-            "of the Lease, or one that has the haproxy.cfg of this machine.",
+            "would do; --yes does it. Refuses while a daemon runs: one at LISTEN_ADDRESS or --daemon=URL, a process of "
+            "this machine, the holder of the Lease, or one that has the haproxy.cfg of this machine. An API without a "
+            "Lease shows none for certain: then --servers --yes needs --daemon=none, too, by which you say that none "
+            "runs.",
         .status = "0 nothing is left to do, 2 there is (without --yes), 1 not done",
     },
     {
@@ -154,7 +157,11 @@ const struct command_row command_table[] = {
         .help = "Prints the usual commands and flags; of a command, all about it; all: all commands; settings: all "
                 "settings; settings NAME: one of them. --help and -h are the same, also behind a command.",
     },
-    {.word = "version", .kind = COMMAND_VERSION, .help = "Prints the version, as --version and -V do."},
+    {
+        ROW("version", NULL, COMMAND_VERSION, TAKES_OUTPUT, run_version),
+        .has_no_settings = true,
+        .help = "Prints the version, the commit and what is built in, as --version and -V do.",
+    },
     {.word = NULL},
 };
 
@@ -178,8 +185,8 @@ static const struct command_row *command_next_word(const char *of, const struct 
 void command_add_words(const char *of, struct nearest *n)
 {
     for (const struct command_row *row = command_table; (row = command_next_word(of, row)) != NULL; row++) {
-        const char *word = of != NULL ? row->sub : row->word;
-        nearest_add(n, word, nearest_distance(n, word));
+        cleanup(mem_free_ptr) char *whole = of != NULL ? mem_printf("%s %s", of, row->sub) : mem_strdup(row->word);
+        nearest_add(n, whole, nearest_distance(n, of != NULL ? row->sub : row->word));
     }
 }
 

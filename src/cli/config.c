@@ -209,8 +209,8 @@ static int config_history(const struct run *r)
         struct yyjson_mut_val *versions = json_put_list(doc, root, "versions");
         for (size_t i = 0; i < store_count(s); i++)
             store_put_version(s, i, doc, versions);
-        json_put_bool(doc, root, "paused", store_view(s).paused);
-        show_json(doc, &show.out);
+        json_fields(doc, root, json_bool("paused", store_view(s).paused));
+        json_print(doc, &show.out);
     } else {
         config_print_history(s, &show.page);
     }

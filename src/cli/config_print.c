@@ -213,16 +213,14 @@ static void config_put_files(const struct storage_foresight *s, yyjson_mut_doc *
     for (size_t i = 0; i < s->count; i++) {
         const struct storage_foreseen *f = &s->list[i];
         yyjson_mut_val *to = json_add_object(doc, files);
-        json_put_text(doc, to, "name", f->name);
-        json_put_text(doc, to, "effect", storage_effect_name(f->effect));
-        json_put_text(doc, to, "why", f->why);
+        json_fields(doc, to, json_str("name", f->name), json_str("effect", storage_effect_name(f->effect)),
+                    json_str("why", f->why));
         if (f->counted) {
             yyjson_mut_val *entries = json_put_object(doc, to, "entries");
-            json_put_count(doc, entries, "new", f->entries.come);
-            json_put_count(doc, entries, "gone", f->entries.go);
-            json_put_count(doc, entries, "changed", f->entries.change);
+            json_fields(doc, entries, json_uint("new", f->entries.come), json_uint("gone", f->entries.go),
+                        json_uint("changed", f->entries.change));
         } else {
-            json_put_text(doc, to, "entries", NULL);
+            json_fields(doc, to, json_str("entries", NULL));
         }
         config_put_commands(&f->commands, SIZE_MAX, doc, to);
     }
@@ -232,9 +230,8 @@ void config_print_json(const struct config_report *r, struct buf *out)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "source", r->document->origin);
-    json_put_text(doc, root, "sha256", r->document->hash);
-    json_put_count(doc, root, "bytes", r->document->content->len);
+    json_fields(doc, root, json_str("source", r->document->origin), json_str("sha256", r->document->hash),
+                json_uint("bytes", r->document->content->len));
     yyjson_mut_val *targets = json_put_list(doc, root, "targets");
     for (size_t i = 0; i < r->count; i++) {
         const struct configuration_view v = configuration_view(r->configuration, i);
@@ -244,17 +241,15 @@ void config_print_json(const struct config_report *r, struct buf *out)
         cleanup(cfg_line_difference_fini) struct cfg_line_difference lines;
         config_cost_init(&cost, r, i);
         configuration_line_difference(r->configuration, i, &lines);
-        json_put_text(doc, target, "url", r->targets[i].url);
-        json_put_text(doc, target, "state", v.away ? "no verdict" : v.state);
-        json_put_text(doc, target, "reason", config_reason(&r->targets[i], &v));
-        json_put_text(doc, target, "effect", cost.effect);
-        json_put_text(doc, target, "reload_why", cost.why.kind != ERROR_NONE ? cost.why.message : NULL);
+        json_fields(doc, target, json_str("url", r->targets[i].url), json_str("state", v.away ? "no verdict" : v.state),
+                    json_str("reason", config_reason(&r->targets[i], &v)), json_str("effect", cost.effect),
+                    json_str("reload_why", cost.why.kind != ERROR_NONE ? cost.why.message : NULL));
         config_put_commands(&cost.commands, COMMANDS_SHOWN, doc, target);
         config_put_files(cost.files, doc, target);
         json_put_texts(doc, target, "changes", (const char *const *)differs->texts,
                        differs->count < CFG_DIFFERENCE_MAX ? differs->count : CFG_DIFFERENCE_MAX);
-        json_put_count(doc, target, "change_count", differs->count);
+        json_fields(doc, target, json_uint("change_count", differs->count));
         show_put_lines(&lines, doc, target);
     }
-    show_json(doc, out);
+    json_print(doc, out);
 }

@@ -2,26 +2,42 @@
  * what would change. */
 #include <stdarg.h>
 #include <stdlib.h>
+#include <yyjson.h>
 
 #include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
 #include "daemon/inspect/inspect_print.h"
 #include "daemon/inspect/inspect_report.h"
+#include "json/write.h"
 
 #define MARGIN 2
 #define RULE_COLUMN 18
 
-static printf_like(4, 5) void print_field(struct page *p, const char *name, enum page_ink ink, const char *fmt, ...)
+/* Where lines of a name and a text go: to a page, or with doc to a list of its objects. */
+struct explain_to {
+    struct page *page;
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *list;
+    const char *about; /* the last name */
+};
+
+static printf_like(4, 5) void print_field(struct explain_to *to, const char *name, enum page_ink ink, const char *fmt,
+                                          ...)
 {
     va_list args;
     va_start(args, fmt);
     cleanup(mem_free_ptr) char *text = mem_vprintf(fmt, args);
     va_end(args);
-    page_to(p, MARGIN);
-    page_put(p, INK_DIM, name);
-    page_to(p, RULE_COLUMN);
-    page_flow_line(p, ink, text);
+    if (to->doc != NULL) {
+        to->about = *name != '\0' ? name : to->about;
+        json_fields(to->doc, json_add_object(to->doc, to->list), json_str("about", to->about), json_str("text", text));
+        return;
+    }
+    page_to(to->page, MARGIN);
+    page_put(to->page, INK_DIM, name);
+    page_to(to->page, RULE_COLUMN);
+    page_flow_line(to->page, ink, text);
 }
 
 /* As in haproxy.cfg. */
@@ -48,21 +64,21 @@ static char *line_text(const struct backend_server *s)
 /* ---- what HAProxy has of the node */
 
 /* Of a line that is live, which HAProxy runs. */
-static void print_running(const struct inspect_backend *b, const struct runtime_server *is, struct page *p)
+static void print_running(const struct inspect_backend *b, const struct runtime_server *is, struct explain_to *to)
 {
     const struct admin_state *overridden = inspect_overridden(b, is->name);
     if (overridden != NULL)
-        print_field(p, "", INK_YELLOW, "admin state %s, set by an operator: left alone until it is set to ready",
+        print_field(to, "", INK_YELLOW, "admin state %s, set by an operator: left alone until it is set to ready",
                     runtime_admin_name(overridden->theirs));
     else if (is->admin == RUNTIME_READY && runtime_fails_check(is))
-        print_field(p, "", INK_RED,
+        print_field(to, "", INK_RED,
                     "DOWN: its admin state is ready, but its health check fails, so it gets no connections");
     else if (is->admin == RUNTIME_READY)
-        print_field(p, "", INK_DIM, "live: its admin state is ready");
+        print_field(to, "", INK_DIM, "live: its admin state is ready");
     else if (is->admin == RUNTIME_DRAIN)
-        print_field(p, "", INK_CYAN, "draining, set at runtime only: no new connections, open ones continue");
+        print_field(to, "", INK_CYAN, "draining, set at runtime only: no new connections, open ones continue");
     else
-        print_field(p, "", INK_YELLOW, "its admin state is %s", runtime_admin_name(is->admin));
+        print_field(to, "", INK_YELLOW, "its admin state is %s", runtime_admin_name(is->admin));
 }
 
 /* What it is called in this HAProxy. */
@@ -73,33 +89,33 @@ static const char *server_name(const struct inspect_backend *b)
 }
 
 static void print_now(const struct inspect_report *r, const struct inspect_backend *b,
-                      const struct backend_server *line, struct page *p)
+                      const struct backend_server *line, struct explain_to *to)
 {
     static const char name[] = "now in HAProxy";
     cleanup(mem_free_ptr) char *text = line != NULL ? line_text(line) : NULL;
     if (!b->seen)
-        print_field(p, name, INK_YELLOW, "unknown, HAProxy could not be read: %s", b->unseen.message);
+        print_field(to, name, INK_YELLOW, "unknown, HAProxy could not be read: %s", b->unseen.message);
     else if (!b->actual.exists)
-        print_field(p, name, INK_PLAIN, "HAProxy has no such backend");
+        print_field(to, name, INK_PLAIN, "HAProxy has no such backend");
     else if (line == NULL)
-        print_field(p, name, INK_PLAIN, "no server %s", server_name(b));
+        print_field(to, name, INK_PLAIN, "no server %s", server_name(b));
     else
-        print_field(p, name, INK_PLAIN, "%s", text);
+        print_field(to, name, INK_PLAIN, "%s", text);
     if (b->seen && !str_eq(server_name(b), b->of->explanation.server))
-        print_field(p, "called", INK_PLAIN, "%s here (by ADOPT_SERVERS or SERVER_NAME_FORMAT)", server_name(b));
+        print_field(to, "called", INK_PLAIN, "%s here (by ADOPT_SERVERS or SERVER_NAME_FORMAT)", server_name(b));
     if (line == NULL)
         return;
     const struct runtime_server *is = b->runtime.readable ? runtime_find(&b->runtime, line->name) : NULL;
     if (line->maintenance && inspect_has_lines(b) && inspect_line(r, b, line) == INSPECT_LINE_PARKED)
-        print_field(p, "", INK_DIM, "parked: in maintenance, kept so that its return needs no reload");
+        print_field(to, "", INK_DIM, "parked: in maintenance, kept so that its return needs no reload");
     else if (line->maintenance)
-        print_field(p, "", INK_DIM, "in maintenance: no new connections, open ones continue");
+        print_field(to, "", INK_DIM, "in maintenance: no new connections, open ones continue");
     else if (is != NULL)
-        print_running(b, is, p);
+        print_running(b, is, to);
     else if (b->runtime.readable)
-        print_field(p, "", INK_YELLOW, "the running HAProxy does not have it");
+        print_field(to, "", INK_YELLOW, "the running HAProxy does not have it");
     else if (b->runtime.why != NULL)
-        print_field(p, "", INK_YELLOW, "cannot read the running HAProxy: %s", b->runtime.why);
+        print_field(to, "", INK_YELLOW, "cannot read the running HAProxy: %s", b->runtime.why);
 }
 
 /* ---- what would change */
@@ -136,25 +152,25 @@ static char *unchanged_text(const struct inspect_report *r, const struct inspect
     return mem_strdup("nothing: it is as desired");
 }
 
-static void print_change(const struct inspect_backend *b, const struct diff_change *c, struct page *p)
+static void print_change(const struct inspect_backend *b, const struct diff_change *c, struct explain_to *to)
 {
     cleanup(mem_free_ptr) char *line = line_text(&c->server);
     if (c->op == DIFF_REMOVE)
-        print_field(p, "next", INK_RED, "- it is removed");
+        print_field(to, "next", INK_RED, "- it is removed");
     else if (c->op == DIFF_ADD)
-        print_field(p, "next", INK_GREEN, "+ %s", line);
+        print_field(to, "next", INK_GREEN, "+ %s", line);
     else
-        print_field(p, "next", INK_YELLOW, "~ %s", c->detail);
-    print_field(p, "", INK_DIM, "%s",
+        print_field(to, "next", INK_YELLOW, "~ %s", c->detail);
+    print_field(to, "", INK_DIM, "%s",
                 b->reloads[c - b->plan.diff.changes] ? "by a transaction and a reload" : "without a reload");
     if (b->plan.verdict == PLAN_NOT_WRITTEN)
-        print_field(p, "", INK_YELLOW, "%s", b->plan.why);
+        print_field(to, "", INK_YELLOW, "%s", b->plan.why);
     if (b->plan.verdict == PLAN_REFUSE)
-        print_field(p, "", INK_RED, "nothing is written: %s", b->plan.why);
+        print_field(to, "", INK_RED, "nothing is written: %s", b->plan.why);
 }
 
 static void print_next(const struct inspect_report *r, const struct inspect_backend *b,
-                       const struct backend_server *line, struct page *p)
+                       const struct backend_server *line, struct explain_to *to)
 {
     const struct diff_change *change = diff_find_change(&b->plan.diff, server_name(b));
     const struct runtime_command *call = inspect_call(b, server_name(b));
@@ -162,14 +178,14 @@ static void print_next(const struct inspect_report *r, const struct inspect_back
                                        : inspect_has_lines(b) ? unchanged_text(r, b, line)
                                                               : NULL;
     if (!inspect_has_lines(b))
-        print_field(p, "next", INK_PLAIN, "nothing is written: %s",
+        print_field(to, "next", INK_PLAIN, "nothing is written: %s",
                     str_empty(b->plan.why) ? "the desired state is unknown" : b->plan.why);
     else if (change != NULL)
-        print_change(b, change, p);
+        print_change(b, change, to);
     else if (call != NULL)
-        print_field(p, "next", INK_YELLOW, "~ %s, at runtime only: %s", runtime_admin_name(call->state), text);
+        print_field(to, "next", INK_YELLOW, "~ %s, at runtime only: %s", runtime_admin_name(call->state), text);
     else
-        print_field(p, "next", INK_PLAIN, "%s", text);
+        print_field(to, "next", INK_PLAIN, "%s", text);
 }
 
 /* ---- each backend, in each HAProxy */
@@ -217,9 +233,10 @@ static void print_backend(const struct inspect_report *r, size_t which, struct p
             page_to(p, MARGIN);
             inspect_print_target(&r->targets[t], p);
         }
-        print_now(r, b, line, p);
+        struct explain_to to = {.page = p};
+        print_now(r, b, line, &to);
         if (b->seen)
-            print_next(r, b, line, p);
+            print_next(r, b, line, &to);
     }
 }
 
@@ -232,4 +249,41 @@ void inspect_print_explain(const struct inspect_report *r, struct page *p)
             page_end_line(p);
         print_backend(r, i, p);
     }
+}
+
+/* ---- as JSON */
+
+void inspect_print_explain_json(const struct inspect_report *r, struct buf *out)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_fields(doc, root, json_str("node", r->node), json_bool("known", inspect_explain_status(r) == EXIT_SUCCESS),
+                json_str("did_you_mean", r->nearest));
+    inspect_put_problems(doc, root, r);
+    yyjson_mut_val *backends = json_put_list(doc, root, "backends");
+    for (size_t i = 0; i < r->mapping_count; i++) {
+        const struct inspect_mapping *m = &r->mappings[i];
+        const struct explanation *e = &m->explanation;
+        yyjson_mut_val *obj = json_add_object(doc, backends);
+        json_fields(doc, obj, json_str("backend", m->backend));
+        inspect_put_service(doc, obj, m);
+        json_fields(doc, obj, json_bool("known", m->node_known), json_bool("is_node", m->is_node),
+                    json_str("state", m->node_known ? server_state_name(e->state) : NULL),
+                    json_str("verdict", e->verdict));
+        yyjson_mut_val *rules = json_put_list(doc, obj, "rules"), *haproxies = json_put_list(doc, obj, "haproxies");
+        for (size_t k = 0; k < e->rule_count; k++)
+            json_fields(doc, json_add_object(doc, rules), json_str("rule", e->rules[k].rule),
+                        json_bool("passed", e->rules[k].passed), json_str("text", e->rules[k].text));
+        for (size_t t = 0; m->node_known && t < r->target_count; t++) {
+            const struct inspect_backend *b = &r->targets[t].backends[i];
+            const struct backend_server *line = b->seen ? backend_find(&b->actual, server_name(b)) : NULL;
+            yyjson_mut_val *haproxy = json_add_object(doc, haproxies);
+            json_fields(doc, haproxy, json_str("url", r->targets[t].url), json_str("server", server_name(b)));
+            struct explain_to to = {.doc = doc, .list = json_put_list(doc, haproxy, "lines")};
+            print_now(r, b, line, &to);
+            if (b->seen)
+                print_next(r, b, line, &to);
+        }
+    }
+    json_print(doc, out);
 }

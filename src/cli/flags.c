@@ -60,9 +60,7 @@ void flags_fini(struct flags *f)
         free(f->environment[i]);
     for (size_t i = 0; i < f->given_count; i++)
         free(f->given[i].word);
-    free(f->given);
-    free(f->environment);
-    free(f->argv);
+    mem_free_all(f->given, f->environment, f->argv);
     *f = (struct flags){0};
 }
 
@@ -73,8 +71,7 @@ static void flag_put(struct flags *f, const char *name, const char *word, size_t
     while (at < f->count && !str_eq(f->given[at].name, name))
         at++;
     if (at < f->count) {
-        free(f->given[at].word);
-        free(f->environment[at]);
+        mem_free_all(f->given[at].word, f->environment[at]);
     } else {
         f->given_count = ++f->count;
     }

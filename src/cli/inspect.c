@@ -83,7 +83,6 @@ static void inspect_read_kubernetes(struct inspect *i, const struct settings *se
 {
     const struct daemon in = {.base = i->base, .settings = settings, .kube = i->clients->kube, .log = i->log};
     struct inspect_report *r = &i->report;
-    bool logged = false;
     /* Of a whole configuration there is nothing to read but HAProxies. */
     if (i->clients->kube == NULL || i->mappings.service_count == 0) {
         for (size_t k = 0; k < r->mapping_count; k++) {
@@ -101,9 +100,9 @@ static void inspect_read_kubernetes(struct inspect *i, const struct settings *se
     run_until(i->base, i->options->timeout_ms, REFUSED_READ_MS, inspect_kubernetes_settled, i);
     i->syncing = false;
     r->incomplete = !inspect_all_synced(i);
-    if (r->incomplete && !sources_outage(i->sources, &r->missing, &logged))
+    r->away = r->incomplete && sources_outage(i->sources, &r->missing);
+    if (r->incomplete && !r->away)
         sources_ready(i->sources, &r->missing);
-    r->missing_logged = logged && i->log != NULL && i->log->level <= LOG_LEVEL_WARN;
     for (size_t k = 0; k < r->mapping_count; k++)
         r->mappings[k].desired = mapping_update(&i->mappings.list[k], i->sources, clock_mono_ms());
 }
@@ -282,13 +281,14 @@ static void inspection_on_report(void *arg, const struct inspect_report *report)
     i->status = report->node != NULL ? inspect_explain_status(report) : inspect_plan_status(report);
 }
 
-/* The first line that is another. Allocates; NULL: none is. */
-static char *inspection_other_settings(const char *theirs, const char *ours)
+char *inspect_other_settings(const char *theirs, const char *ours)
 {
     while (*theirs != '\0' || *ours != '\0') {
         size_t len = strcspn(ours, "\n");
+        size_t key = strcspn(ours, "="), same = strncmp(theirs, ours, key + (key < len)) == 0 ? key + 1 : 0;
         if (strncmp(theirs, ours, len + 1) != 0)
-            return mem_printf("it has other %.*s", (int)strcspn(ours, "="), ours);
+            return mem_printf("it has other %.*s%s%.*s", (int)key, ours, same > 0 ? ":" : "",
+                              same > 0 ? (int)strcspn(theirs + same, "\n") : 0, theirs + same);
         theirs += len + (theirs[len] != '\0');
         ours += len + (ours[len] != '\0');
     }
@@ -323,7 +323,7 @@ static char *inspection_take(struct inspection *i, const struct buf *body)
         json_get_int(of, "status", 0, INSPECT_EXIT_CHANGES, INSPECT_EXIT_UNKNOWN, &status, &err) != 0)
         return mem_strdup(err.message);
     inspect_print_settings(i->run->settings, &settings);
-    char *other = inspection_other_settings(theirs, buf_str(&settings));
+    char *other = inspect_other_settings(theirs, buf_str(&settings));
     if (other != NULL || !inspection_is_text(out) || !inspection_is_text(problems))
         return other != NULL ? other : mem_strdup("its plan is no text");
     buf_add(&i->out, out);
@@ -377,7 +377,7 @@ int run_inspect(const struct run *r)
         (struct inspect_page){r->command->json, show.page.colour, problems.colour, show.page.width, problems.width};
     if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
         return run_fail(&err, SETTINGS_EXIT_CODE);
-    if (session_begin(r, &access, LOG_LEVEL_WARN, &session, &err) == 0) {
+    if (session_begin(r, &access, LOG_LEVEL_ERROR, &session, &err) == 0) {
         inspection_plan(&i, &session);
         i.status = show_text(&i.out, stdout) == 0 && show_text(&i.problems, stderr) == 0 ? i.status : EXIT_FAILURE;
     } else {

@@ -35,6 +35,9 @@ struct inspect_options {
 void inspect_refresh(struct event_base *base, struct settings *settings, struct clients *clients, const struct log *log,
                      const struct inspect_options *options);
 
+/* Of two texts of inspect_print_settings: "it has other backends: be2 ingress/web:https". Allocates; NULL: they are equal. */
+char *inspect_other_settings(const char *theirs, const char *ours) must_check;
+
 /* inspect_check.c: HAProxy validates the file that the plans of its target would make, as the daemon lets it before it writes;
  * nothing is written. Of all the changes that it has to accept; where it rejects these, each backend's alone, and without the
  * removals. What cannot go on is refused in its plan; where only removals cannot, the plan says so. served: what their checks say of

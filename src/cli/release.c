@@ -1,7 +1,8 @@
 /*
  * `release`: gives up the backends of the settings in each HAProxy, as a way back to another controller or to none
  * (servers/release_command.h). Without --yes it prints what it would do, and writes nothing. It refuses while a daemon runs,
- * which would put it all back. Kubernetes is asked for the Lease alone. Its JSON has
+ * which would put it all back; where none can be seen for certain, live servers go with --daemon=none alone. Kubernetes is
+ * asked for the Lease alone. Its JSON has
  *
  *     released    nothing is left to be done
  *     writes      it was to be done (--yes, without DRY_RUN)
@@ -190,32 +191,24 @@ static void release_put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const
                                            [RELEASE_FAILED] = "failed"};
     const struct release_plan *plan = v->plan;
     yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_text(doc, obj, "backend", v->backend);
-    json_put_text(doc, obj, "haproxy", url);
-    json_put_text(doc, obj, "verdict", verdicts[v->state]);
-    json_put_text(doc, obj, "why", v->why);
-    json_put_bool(doc, obj, "exists", v->exists);
+    json_fields(doc, obj, json_str("backend", v->backend), json_str("haproxy", url),
+                json_str("verdict", verdicts[v->state]), json_str("why", v->why), json_bool("exists", v->exists));
     yyjson_mut_val *changes = json_put_list(doc, obj, "changes");
     for (size_t i = 0; i < plan->removed_count; i++) {
-        yyjson_mut_val *change = json_add_object(doc, changes);
-        json_put_text(doc, change, "op", "remove");
-        json_put_text(doc, change, "server", plan->removed[i].name);
-        json_put_bool(doc, change, "parked", plan->removed[i].maintenance);
+        json_fields(doc, json_add_object(doc, changes), json_str("op", "remove"),
+                    json_str("server", plan->removed[i].name), json_bool("parked", plan->removed[i].maintenance));
     }
     json_put_texts(doc, obj, "drains", plan->undrained, plan->undrained_count);
     json_put_texts(doc, obj, "overridden", plan->by_operator, plan->by_operator_count);
-    json_put_count(doc, obj, "removed", v->removed);
-    json_put_count(doc, obj, "drains_ended", v->undrained);
-    json_put_count(doc, obj, "kept", plan->kept);
-    json_put_count(doc, obj, "unmanaged", plan->others);
+    json_fields(doc, obj, json_uint("removed", v->removed), json_uint("drains_ended", v->undrained),
+                json_uint("kept", plan->kept), json_uint("unmanaged", plan->others));
 }
 
 static void release_put(const struct release_job *j, struct buf *out)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    json_put_bool(doc, root, "released", release_status(j) == EXIT_SUCCESS);
-    json_put_bool(doc, root, "writes", j->writes);
+    json_fields(doc, root, json_bool("released", release_status(j) == EXIT_SUCCESS), json_bool("writes", j->writes));
     yyjson_mut_val *problems = json_put_list(doc, root, "problems");
     if (j->unknown != NULL)
         json_add(problems, json_text(doc, j->unknown));
@@ -223,16 +216,15 @@ static void release_put(const struct release_job *j, struct buf *out)
     yyjson_mut_val *backends = json_put_list(doc, root, "backends");
     for (size_t i = 0; i < j->target_count; i++) {
         const struct instance_view is = instance_view(j->targets[i].instance);
-        yyjson_mut_val *obj = json_add_object(doc, haproxies);
-        json_put_text(doc, obj, "url", is.url);
-        json_put_bool(doc, obj, "released", release_target_status(j, &j->targets[i]) == EXIT_SUCCESS);
-        json_put_text(doc, obj, "problem", release_problem(&is));
+        json_fields(doc, json_add_object(doc, haproxies), json_str("url", is.url),
+                    json_bool("released", release_target_status(j, &j->targets[i]) == EXIT_SUCCESS),
+                    json_str("problem", release_problem(&is)));
         for (size_t k = 0; k < j->session.mappings.count; k++) {
             const struct release_view v = release_view(j->targets[i].engine, k);
             release_put_backend(doc, backends, is.url, &v);
         }
     }
-    show_json(doc, out);
+    json_print(doc, out);
 }
 
 /* ---- the run */
@@ -265,6 +257,12 @@ static int release_check_daemon(struct release_job *j, const struct settings *se
                                                .url = j->command->daemon,
                                                .timeout_ms = timeout_ms < ASK_MS ? timeout_ms : ASK_MS};
     cleanup(mem_free_ptr) char *found = running_daemon_find(j->session.base, &ask, &j->unknown);
+    if (found == NULL && j->unknown != NULL && j->command->daemon != NULL && j->writes && j->command->servers)
+        return error_set(
+            err, ERROR_CONFLICT,
+            "%s: it would notice late that its servers are gone, and traffic with them. Make sure that none "
+            "runs, then say so: haproxy-k8s-sync release --servers --yes --daemon=none",
+            j->unknown);
     if (found == NULL)
         return 0;
     return error_set(err, ERROR_CONFLICT,
@@ -350,8 +348,7 @@ int run_release(const struct run *r)
         release_free(j.targets[i].engine);
     }
     session_end(s);
-    free(j.targets);
-    free(j.unknown);
+    mem_free_all(j.targets, j.unknown);
     if (done && j.writes && settings->local.file != NULL && !settings_share_backends(settings))
         local_forget_lock(settings->local.file);
     return status;

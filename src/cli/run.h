@@ -26,13 +26,15 @@ struct run {
     const struct command *command;
     const struct flags *flags;
     char **environ;
-    const char *version;
+    const char *version, *commit; /* "" where it is not known */
+    bool has_templates;
     struct settings *settings; /* NULL: the command reads none. They can be used, but for `doctor` */
     const struct settings_findings *findings;
     bool ok; /* they can */
 };
 
 /* The exit status. */
+int run_version(const struct run *r) must_check;
 int run_check_config(const struct run *r) must_check;
 int run_inspect(const struct run *r) must_check; /* plan, explain */
 int run_services(const struct run *r) must_check;
@@ -51,10 +53,13 @@ int run_manages_servers(const struct settings *s, struct error *err) must_check;
 struct show {
     struct buf out;
     struct page page; /* writes to it */
+    bool json;
 };
 
 void show_init(struct show *s, const struct run *r);
 void show_fini(struct show *s);
+/* Adds the document, which is freed, where JSON is asked for; else the text. */
+void show_either(struct show *s, struct yyjson_mut_doc *doc, const char *text);
 /* Brings it to standard output. The status, or 1 where it cannot be written. */
 int show_end(struct show *s, int status) must_check;
 
@@ -62,8 +67,6 @@ int show_end(struct show *s, int status) must_check;
 void show_page_init(struct page *p, struct buf *out, FILE *to, const struct command *command, char *const *environ);
 /* -1: it cannot be written. */
 int show_text(const struct buf *b, FILE *to) must_check;
-/* Adds the document and a line break, and frees it. */
-void show_json(struct yyjson_mut_doc *doc, struct buf *out);
 /* What differs between two haproxy.cfg: sections at that column, their lines at the second one. */
 void show_lines(const struct cfg_line_difference *d, size_t column, size_t deeper, struct page *p);
 /* "lines": [{"section", "line"}], "line_count" */

@@ -1,5 +1,11 @@
 #include "cli/running_daemon.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
@@ -10,9 +16,11 @@
 #include "net/http.h"
 #include "settings/kubeconfig/kubeconfig.h"
 #include "settings/settings.h"
+#include "cli/command.h"
 #include "cli/run.h"
 
 #define ANSWER_MAX_BYTES ((size_t)8 << 20)
+#define STARTED_MAX_BYTES ((size_t)1 << 20) /* of a command line, and of an environment */
 
 char *running_daemon_url(const struct settings *s)
 {
@@ -101,6 +109,61 @@ static char *running_daemon_find_by_lease(struct event_base *base, const struct 
     return mem_printf("the Lease %s is held by %s", name, lease.holder);
 }
 
+/* Of words with a 0 behind each, the one behind `word`; NULL: that was the last one, or there are none. */
+static const char *process_next(const struct buf *words, const char *word)
+{
+    const char *next = word == NULL ? words->data : word + strlen(word) + 1;
+    return next != NULL && next < words->data + words->len ? next : NULL;
+}
+
+/* The first word that has that in it, and no digit behind: a port goes on. */
+static bool process_has(const struct buf *words, const char *what)
+{
+    for (const char *word = NULL; (word = process_next(words, word)) != NULL;)
+        for (const char *at = word; (at = strstr(at, what)) != NULL; at++)
+            if (!isdigit((unsigned char)at[strlen(what)]))
+                return true;
+    return false;
+}
+
+/* A daemon, not a command: none of its words is one. */
+static bool process_is_daemon(const struct buf *words)
+{
+    const char *program = process_next(words, NULL), *slash = program != NULL ? strrchr(program, '/') : NULL;
+    bool is = program != NULL && str_has_prefix(slash != NULL ? slash + 1 : program, "haproxy-k8s-sync");
+    for (const char *word = program; is && (word = process_next(words, word)) != NULL;)
+        is = command_find(word, NULL) == NULL || str_eq(word, "watch");
+    return is;
+}
+
+char *running_daemon_process(const struct settings *s)
+{
+    char *found = NULL;
+    DIR *dir = opendir("/proc");
+    for (struct dirent *e; found == NULL && dir != NULL && (e = readdir(dir)) != NULL;) {
+        cleanup(buf_fini) struct buf words, env;
+        cleanup(mem_free_ptr) char *words_at = mem_printf("/proc/%s/cmdline", e->d_name);
+        cleanup(mem_free_ptr) char *env_at = mem_printf("/proc/%s/environ", e->d_name);
+        uint64_t pid;
+        buf_init(&words, STARTED_MAX_BYTES);
+        buf_init_secret(&env, STARTED_MAX_BYTES);
+        if (str_parse_uint(e->d_name, INT_MAX, &pid) != 0 || pid == (uint64_t)getpid() ||
+            buf_read_file(&words, words_at) != 0 || !process_is_daemon(&words) || buf_read_file(&env, env_at) != 0)
+            continue;
+        const char *listens = NULL;
+        while ((listens = process_next(&env, listens)) != NULL && !str_has_prefix(listens, "LISTEN_ADDRESS="))
+            ;
+        for (size_t i = 0; found == NULL && i < settings_haproxy_count(s); i++)
+            if (process_has(&env, settings_haproxy_name(s, i)) || process_has(&words, settings_haproxy_name(s, i)))
+                found = mem_printf("process %s of this machine is a daemon for %s, with %s", e->d_name,
+                                   settings_haproxy_name(s, i),
+                                   listens != NULL ? listens : "the default of LISTEN_ADDRESS");
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return found;
+}
+
 char *running_daemon_find(struct event_base *base, const struct running_daemon_options *o, char **ret_unknown)
 {
     cleanup(daemon_answer_fini) struct daemon_answer live = {0};
@@ -112,5 +175,14 @@ char *running_daemon_find(struct event_base *base, const struct running_daemon_o
         daemon_get(base, url, "/livez", o->timeout_ms, &live);
     if (live.status == 200)
         return mem_printf("a daemon answers at %s", url);
-    return o->kube != NULL && o->settings->leader_elect ? running_daemon_find_by_lease(base, o, ret_unknown) : NULL;
+    char *here = url != NULL ? running_daemon_process(o->settings) : NULL;
+    if (here != NULL)
+        return here;
+    if (o->settings->leader_elect && o->kube != NULL)
+        return running_daemon_find_by_lease(base, o, ret_unknown);
+    if (url != NULL && o->settings->local.file == NULL)
+        *ret_unknown =
+            mem_strdup("no daemon answers at LISTEN_ADDRESS, and without the Lease of LEADER_ELECT nothing shows "
+                       "one that runs elsewhere");
+    return NULL;
 }

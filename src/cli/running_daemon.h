@@ -42,10 +42,16 @@ struct running_daemon_options {
 };
 
 /* Whether a daemon with these settings runs, for a command that must not write while it does: one that answers at its
- * LISTEN_ADDRESS, or with LEADER_ELECT one that holds the Lease, wherever that is. One that has the haproxy.cfg of this
- * machine is found by the lock on it (instance_view.waits).
+ * LISTEN_ADDRESS, a process of this machine, or with LEADER_ELECT one that holds the Lease, wherever that is. One that has
+ * the haproxy.cfg of this machine is found by the lock on it (instance_view.waits).
  *
  * Runs the loop of base. "a daemon answers at http://127.0.0.1:8080"; NULL: none was found. Allocates. *ret_unknown: why
- * the Lease could not be asked for, allocated; NULL: it was, or needs not be. */
+ * that is not certain, allocated; NULL: it is. A Data Plane API does not show who else uses it: only the Lease and the lock
+ * are certain. */
 char *running_daemon_find(struct event_base *base, const struct running_daemon_options *options,
                           char **ret_unknown) must_check;
+
+/* A daemon of this machine for one of the HAProxies of these settings, wherever it answers: "process 4711 of this machine is a
+ * daemon for http://127.0.0.1:5555, with LISTEN_ADDRESS=127.0.0.1:8081". By what it was started with, which /proc shows to
+ * root. NULL: none was seen. Allocates. */
+char *running_daemon_process(const struct settings *s) must_check;

@@ -5,6 +5,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yyjson.h>
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -15,6 +16,7 @@
 #include "daemon/services/services_source.h"
 #include "daemon/template/remarks.h"
 #include "haproxy/storage_files.h"
+#include "json/write.h"
 #include "kube/client.h"
 #include "kube/outage.h"
 #include "net/http.h"
@@ -86,24 +88,39 @@ static int services_not_read(const struct services_source *source, const struct 
     return EXIT_FAILURE;
 }
 
-static int services_view(const struct services_source *source, const struct services_reading *l)
+/* As JSON {"configuration", "problem" (null: none), "remarks": [{"namespace", "service", "served", "text"}]}. */
+static int services_view(const struct services_source *source, const struct services_reading *l, const struct run *r)
 {
+    cleanup(show_fini) struct show show = {0};
     const struct remarks *remarks = services_source_view(source).remarks;
-    fputs(buf_str(&l->text), stdout);
+    bool failed = l->said.kind != ERROR_NONE;
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_fields(doc, root, json_str("configuration", buf_str(&l->text)),
+                json_str("problem", failed ? l->said.message : NULL));
+    yyjson_mut_val *list = json_put_list(doc, root, "remarks");
     for (size_t i = 0; i < remarks_count(remarks); i++) {
         const struct remark *m = remarks_at(remarks, i);
         cleanup(mem_free_ptr) char *text = text_shown(m->text, TEXT_TERMINAL, TEXT_WHOLE);
-        fprintf(stderr, "%s Service %s/%s: %s\n", m->left_out ? "not served:" : "no effect:", m->namespace, m->name,
-                text);
+        json_fields(doc, json_add_object(doc, list), json_str("namespace", m->namespace), json_str("service", m->name),
+                    json_bool("served", !m->left_out), json_str("text", text));
+        if (!r->command->json)
+            fprintf(stderr, "%s Service %s/%s: %s\n", m->left_out ? "not served:" : "no effect:", m->namespace, m->name,
+                    text);
     }
-    if (l->said.kind != ERROR_NONE)
+    if (failed)
         fprintf(stderr, "error: %s\n", l->said.message);
-    return fflush(stdout) == 0 && l->said.kind == ERROR_NONE ? EXIT_SUCCESS : EXIT_FAILURE;
+    show_init(&show, r);
+    show_either(&show, doc, buf_str(&l->text));
+    return show_end(&show, failed ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-static int services_explain(const struct services_source *source, const char *name, const char *label)
+/* As JSON {"service", "lines"}. */
+static int services_explain(const struct services_source *source, const char *label, const struct run *r)
 {
+    cleanup(show_fini) struct show show = {0};
     cleanup(buf_fini) struct buf lines = {0};
+    const char *name = r->command->operand;
     if (!services_source_explain(source, name, &lines)) {
         fprintf(
             stderr,
@@ -112,15 +129,23 @@ static int services_explain(const struct services_source *source, const char *na
             name, label, label);
         return EXIT_FAILURE;
     }
-    fputs(buf_str(&lines), stdout);
-    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_fields(doc, root, json_str("service", name));
+    yyjson_mut_val *list = json_put_list(doc, root, "lines");
+    for (const char *at = buf_str(&lines); *at != '\0'; at += strcspn(at, "\n") + 1) {
+        cleanup(mem_free_ptr) char *line = mem_strndup(at, strcspn(at, "\n"));
+        json_add(list, json_text(doc, line));
+    }
+    show_init(&show, r);
+    show_either(&show, doc, buf_str(&lines));
+    return show_end(&show, EXIT_SUCCESS);
 }
 
 /* ---- the reading ---- */
 
 /* The exit status: 0, or 1 where Kubernetes could not be read in time, nothing is served, or there is no such Service. */
-static int services_run(struct services_reading *l, const struct services_source_options *options,
-                        const struct command *command)
+static int services_run(struct services_reading *l, const struct services_source_options *options, const struct run *r)
 {
     struct error err = {0};
     struct host_memory *hosts = options->hosts;
@@ -129,12 +154,12 @@ static int services_run(struct services_reading *l, const struct services_source
         return run_fail(&err, EXIT_FAILURE);
     host_memory_start(hosts);
     services_source_ops.start(source);
-    run_until(l->base, command->timeout_ms, AWAY_MS, services_is_away, l);
+    run_until(l->base, r->command->timeout_ms, AWAY_MS, services_is_away, l);
     services_source_ops.stop(source);
     host_memory_stop(hosts);
-    int status = !l->done                                    ? services_not_read(source, hosts, l)
-                 : command->kind == COMMAND_SERVICES_EXPLAIN ? services_explain(source, command->operand, l->label)
-                                                             : services_view(source, l);
+    int status = !l->done                                       ? services_not_read(source, hosts, l)
+                 : r->command->kind == COMMAND_SERVICES_EXPLAIN ? services_explain(source, l->label, r)
+                                                                : services_view(source, l, r);
     services_source_ops.free(source);
     return status;
 }
@@ -164,7 +189,7 @@ int run_services(const struct run *r)
                                                     .made = services_on_made,
                                                     .failed = services_on_failed,
                                                     .arg = &l};
-    int status = l.kube != NULL ? services_run(&l, &options, r->command) : run_fail(&err, EXIT_FAILURE);
+    int status = l.kube != NULL ? services_run(&l, &options, r) : run_fail(&err, EXIT_FAILURE);
     if (culprits_leaves_any_out(quarantine_culprits(quarantine)))
         fputs("note: what HAProxy refuses is shown as left out; /status of the daemon says what it serves as before\n",
               stderr);

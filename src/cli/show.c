@@ -25,13 +25,6 @@ int show_text(const struct buf *b, FILE *to)
     return fwrite(buf_str(b), 1, b->len, to) == b->len && fflush(to) == 0 ? 0 : -1;
 }
 
-void show_json(struct yyjson_mut_doc *doc, struct buf *out)
-{
-    json_write(doc, true, out);
-    buf_add(out, "\n");
-    json_free(doc);
-}
-
 void show_lines(const struct cfg_line_difference *d, size_t column, size_t deeper, struct page *p)
 {
     const char *section = NULL;
@@ -57,17 +50,27 @@ void show_put_lines(const struct cfg_line_difference *d, struct yyjson_mut_doc *
 {
     struct yyjson_mut_val *lines = json_put_list(doc, to, "lines");
     for (size_t i = 0; i < d->count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
-        struct yyjson_mut_val *line = json_add_object(doc, lines);
-        json_put_text(doc, line, "section", d->lines[i].section);
-        json_put_text(doc, line, "line", d->lines[i].text);
+        json_fields(doc, json_add_object(doc, lines), json_str("section", d->lines[i].section),
+                    json_str("line", d->lines[i].text));
     }
-    json_put_count(doc, to, "line_count", d->count);
+    json_fields(doc, to, json_uint("line_count", d->count));
 }
 
 void show_init(struct show *s, const struct run *r)
 {
     buf_init(&s->out, 0);
+    s->json = r->command->json;
     show_page_init(&s->page, &s->out, stdout, r->command, r->environ);
+}
+
+void show_either(struct show *s, struct yyjson_mut_doc *doc, const char *text)
+{
+    if (s->json)
+        json_print(doc, &s->out);
+    else
+        buf_add(&s->out, text);
+    if (!s->json)
+        json_free(doc);
 }
 
 void show_fini(struct show *s)

@@ -1,9 +1,12 @@
 /* The daemon up to its event loop; and check-config and doctor, which say what it would run into. */
 #include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <yyjson.h>
 
+#include "base/mem.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/doctor_report.h"
 #include "cli/flags.h"
@@ -12,6 +15,7 @@
 #include "daemon/controller.h"
 #include "daemon/tracing.h"
 #include "host/sandbox.h"
+#include "json/write.h"
 #include "settings/show.h"
 
 int start_make(struct settings *settings, char **environ_, const char *version, const struct log *log,
@@ -49,7 +53,48 @@ void start_fini(struct start *s)
     kube_access_fini(&s->access);
 }
 
+/* ---- version */
+
+/* As JSON {"version", "commit" (null: not known), "templates"}. */
+int run_version(const struct run *r)
+{
+    cleanup(show_fini) struct show show = {0};
+    bool known = *r->commit != '\0';
+    cleanup(mem_free_ptr) char *text = mem_printf("haproxy-k8s-sync %s%s%s%s\n", r->version, known ? ", commit " : "",
+                                                  r->commit, r->has_templates ? "" : ", without templates");
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    json_fields(doc, root, json_str("version", r->version), json_str("commit", known ? r->commit : NULL),
+                json_bool("templates", r->has_templates));
+    show_init(&show, r);
+    show_either(&show, doc, text);
+    return show_end(&show, EXIT_SUCCESS);
+}
+
 /* ---- check-config */
+
+/* "NAME=value  # from where" or "# a remark" in each line; as JSON {"settings": [{"name", "value", "from"}], "remarks"}. */
+static yyjson_mut_doc *start_settings_json(const char *line)
+{
+    yyjson_mut_val *root;
+    yyjson_mut_doc *doc = json_new(&root);
+    yyjson_mut_val *settings = json_put_list(doc, root, "settings"), *remarks = json_put_list(doc, root, "remarks");
+    for (size_t len; *line != '\0'; line += len + 1) {
+        len = strcspn(line, "\n");
+        cleanup(mem_free_ptr) char *copy = mem_strndup(line, len);
+        char *value = strchr(copy, '='), *from = value;
+        for (char *at = value; at != NULL && (at = strstr(at, "  # ")) != NULL; at++)
+            from = at;
+        if (*copy == '#') {
+            json_add(remarks, json_text(doc, copy + strlen("# ")));
+            continue;
+        }
+        *value = *from = '\0';
+        json_fields(doc, json_add_object(doc, settings), json_str("name", copy), json_str("value", value + 1),
+                    json_str("from", from + strlen("  # ")));
+    }
+    return doc;
+}
 
 /* In a copy of this process, as there is no way back. */
 static int start_check_sandbox(const struct start *start, const struct settings *s, const struct log *log,
@@ -70,14 +115,17 @@ static int start_check_sandbox(const struct start *start, const struct settings 
 /* As the daemon starts, but alongside one that runs: nothing listens, and nothing is made in STATE_DIR. */
 int run_check_config(const struct run *r)
 {
-    cleanup(buf_fini) struct buf out = {0};
+    cleanup(buf_fini) struct buf lines = {0};
+    cleanup(show_fini) struct show show = {0};
     struct settings *s = r->settings;
     const struct settings_show how = {
         .changed = r->command->changed, .flags = r->flags->given, .flag_count = r->flags->given_count};
     const struct log silent = {.level = LOG_LEVEL_ERROR + 1, .fd = STDERR_FILENO};
     struct error err = {0};
     struct start start;
-    settings_print_as(s, &how, &out);
+    settings_print_as(s, &how, &lines);
+    show_init(&show, r);
+    show_either(&show, start_settings_json(buf_str(&lines)), buf_str(&lines));
     if (s->state_dir != NULL && s->config_source != SETTINGS_CONFIG_NONE && store_check(s->state_dir, &err) != 0)
         return run_fail(&err, start_status(&err));
     free(s->state_dir);
@@ -91,7 +139,7 @@ int run_check_config(const struct run *r)
         status = SETTINGS_EXIT_CODE;
     if (status != EXIT_SUCCESS)
         return run_fail(&err, status);
-    return show_text(&out, stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return show_end(&show, EXIT_SUCCESS);
 }
 
 /* ---- doctor */

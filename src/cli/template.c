@@ -72,27 +72,25 @@ static void results_print_json(const struct results *r, struct buf *out)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    json_put_bool(doc, root, "passed", r->failed == 0);
+    json_fields(doc, root, json_bool("passed", r->failed == 0));
     yyjson_mut_val *tests = json_put_list(doc, root, "tests");
     for (size_t i = 0; i < r->count; i++) {
         const struct trial_result *t = &r->list[i];
         yyjson_mut_val *test = json_add_object(doc, tests);
-        json_put_text(doc, test, "name", t->test->name);
-        json_put_text(doc, test, "description", t->test->description);
-        json_put_bool(doc, test, "passed", t->failed == 0);
-        json_put_count(doc, test, "render_us", t->took_us);
+        json_fields(doc, test, json_str("name", t->test->name), json_str("description", t->test->description),
+                    json_bool("passed", t->failed == 0), json_uint("render_us", t->took_us));
         yyjson_mut_val *assertions = json_put_list(doc, test, "assertions");
         for (size_t k = 0; k < t->count; k++) {
             const struct trial_finding *f = &t->findings[k];
             yyjson_mut_val *assertion = json_add_object(doc, assertions);
-            json_put_text(doc, assertion, "type", f->assertion != NULL ? assertion_name(f->assertion->kind) : "render");
-            json_put_text(doc, assertion, "description", f->assertion != NULL ? f->assertion->description : NULL);
-            json_put_count(doc, assertion, "line", f->assertion != NULL ? f->assertion->line : t->test->line);
-            json_put_text(doc, assertion, "result", results_words[f->verdict]);
-            json_put_text(doc, assertion, "why", f->why);
+            json_fields(doc, assertion,
+                        json_str("type", f->assertion != NULL ? assertion_name(f->assertion->kind) : "render"),
+                        json_str("description", f->assertion != NULL ? f->assertion->description : NULL),
+                        json_uint("line", f->assertion != NULL ? f->assertion->line : t->test->line),
+                        json_str("result", results_words[f->verdict]), json_str("why", f->why));
         }
     }
-    show_json(doc, out);
+    json_print(doc, out);
 }
 
 /* ---- JUnit: what CI systems read */
@@ -191,10 +189,8 @@ static int template_validate(const struct template_run *r)
         objects_free(objects);
         enum trial_verdict verdict = rc != 0 ? TRIAL_FAILED : skipped != NULL ? TRIAL_SKIPPED : TRIAL_PASSED;
         const char *why = rc != 0 ? err.message : skipped;
-        yyjson_mut_val *row = json_add_object(doc, list);
-        json_put_text(doc, row, "name", name);
-        json_put_text(doc, row, "result", results_words[verdict]);
-        json_put_text(doc, row, "why", why);
+        json_fields(doc, json_add_object(doc, list), json_str("name", name), json_str("result", results_words[verdict]),
+                    json_str("why", why));
         if (!r->command->json) {
             static const char *const words[] = {[TRIAL_PASSED] = OK, [TRIAL_FAILED] = FAILED, [TRIAL_SKIPPED] = "skip"};
             static const enum page_ink inks[] = {
@@ -207,7 +203,7 @@ static int template_validate(const struct template_run *r)
         }
         status = show_end(&show, rc == 0 ? status : EXIT_FAILURE);
     }
-    show_json(doc, &out);
+    json_print(doc, &out);
     if (r->command->json)
         fputs(buf_str(&out), stdout);
     return status;

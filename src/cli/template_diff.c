@@ -179,15 +179,13 @@ static int diff_one(const struct template_run *r, const struct other *other, con
         if (pair_find(&after, &before.files[i]) == NULL)
             pair_init(&d.pairs[d.count++], &before.files[i], NULL);
     yyjson_mut_val *to = json_add_object(doc, list);
-    json_put_text(doc, to, "test", d.test);
-    json_put_bool(doc, to, "same", d.count == 0);
+    json_fields(doc, to, json_str("test", d.test), json_bool("same", d.count == 0));
     yyjson_mut_val *files = json_put_list(doc, to, "files");
     for (size_t i = 0; i < d.count; i++) {
         const struct pair *pair = &d.pairs[i];
         yyjson_mut_val *file = json_add_object(doc, files);
         cleanup(mem_free_ptr) char *name = template_file_name(pair->after != NULL ? pair->after : pair->before);
-        json_put_text(doc, file, "name", name);
-        json_put_text(doc, file, "change", pair_says(pair));
+        json_fields(doc, file, json_str("name", name), json_str("change", pair_says(pair)));
         if (pair->is_cfg)
             show_put_lines(&pair->lines, doc, file);
     }
@@ -211,7 +209,7 @@ int template_diff(const struct template_run *r)
     int rc = other_init(&other, r->command->against, &err);
     for (size_t at = 0; rc == 0 && template_next(r, &at, &test);)
         rc = diff_one(r, &other, test, doc, list, &status, &err);
-    show_json(doc, &out);
+    json_print(doc, &out);
     if (rc != 0)
         return template_fail(r->command->operand, &err);
     if (r->command->json)

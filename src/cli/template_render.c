@@ -75,17 +75,15 @@ static void template_print_json(const struct objects *objects, const struct rend
     for (size_t i = 0; i < r->file_count; i++) {
         yyjson_mut_val *file = json_add_object(doc, files);
         cleanup(mem_free_ptr) char *name = template_file_name(&r->files[i]);
-        json_put_text(doc, file, "name", name);
-        json_put_text(doc, file, "content", r->files[i].bytes);
+        json_fields(doc, file, json_str("name", name), json_str("content", r->files[i].bytes));
     }
     for (size_t i = 0; i < r->remark_count; i++) {
-        yyjson_mut_val *remark = json_add_object(doc, remarks);
-        json_put_text(doc, remark, "kind", template_watch_kind(objects_watch(objects, r->remarks[i].resource)));
-        json_put_text(doc, remark, "object", r->remarks[i].key);
-        json_put_text(doc, remark, "text", r->remarks[i].text);
-        json_put_bool(doc, remark, "left_out", r->remarks[i].left_out);
+        json_fields(doc, json_add_object(doc, remarks),
+                    json_str("kind", template_watch_kind(objects_watch(objects, r->remarks[i].resource))),
+                    json_str("object", r->remarks[i].key), json_str("text", r->remarks[i].text),
+                    json_bool("left_out", r->remarks[i].left_out));
     }
-    show_json(doc, &out);
+    json_print(doc, &out);
     fputs(buf_str(&out), stdout);
 }
 
@@ -157,10 +155,8 @@ int template_benchmark(const struct template_run *r)
             cleanup(buf_fini) struct buf out = {0};
             yyjson_mut_val *root;
             cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-            json_put_text(doc, root, "test", name);
-            json_put_count(doc, root, "renders", f.count);
-            json_put_count(doc, root, "objects", f.objects);
-            json_put_count(doc, root, "bytes", f.bytes);
+            json_fields(doc, root, json_str("test", name), json_uint("renders", f.count),
+                        json_uint("objects", f.objects), json_uint("bytes", f.bytes));
             json_put(doc, root, "p50_ms", yyjson_mut_real(doc, figures_ms(&f, 50)));
             json_put(doc, root, "p95_ms", yyjson_mut_real(doc, figures_ms(&f, 95)));
             json_write(doc, false, &out);

@@ -234,6 +234,9 @@ bool target_files_half_way(const struct target *t); /* to haproxy.cfg and back, 
 void target_begin(struct target *t);
 void target_check(struct target *t); /* perhaps it was rejected before, or must not be there */
 void target_reject(struct target *t, const char *what, const struct error *err);
+#define TARGET_LOCKS_OUT "configuration refused: it would lock the daemon out; no HAProxy gets it"
+/* By the file that was read last. A dry run asks behind HAProxy, so that all that is wrong is seen at once. */
+int target_check_lockout(const struct target *t, struct error *err) must_check;
 void target_keep_rejection(struct target *t);
 void target_compare(struct target *t); /* the document with the file that was read last */
 void target_repair_later(struct target *t);

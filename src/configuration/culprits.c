@@ -84,8 +84,7 @@ static void culprits_remove(struct culprits *c, struct culprit *one)
         one->former->of = NULL;
     one->owner->objects--;
     HASH_DEL(c->all, one); /* NOLINT(clang-analyzer-unix.Malloc) */
-    free(one->why);
-    free(one);
+    mem_free_all(one->why, one);
 }
 
 static bool refusals_count(const struct refusals *r, uint64_t now_ms)
@@ -106,8 +105,7 @@ static void culprits_drop_owners(struct culprits *c, bool all)
         if (!all && (o->objects > 0 || had_culprits(c, o)))
             continue;
         HASH_DEL(c->owners, o); /* NOLINT(clang-analyzer-unix.Malloc) */
-        free(o->why);
-        free(o);
+        mem_free_all(o->why, o);
     }
 }
 
@@ -117,8 +115,7 @@ void culprits_fini(struct culprits *c)
     HASH_ITER (hh, c->all, one, next)
         culprits_remove(c, one);
     culprits_drop_owners(c, true);
-    free(c->why);
-    free(c->blameless);
+    mem_free_all(c->why, c->blameless);
     *c = (struct culprits){0};
 }
 

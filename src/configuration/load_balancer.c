@@ -23,10 +23,7 @@ void load_balancer_fini(struct load_balancer *l)
 {
     for (size_t i = 0; i < l->haproxy_count; i++)
         free(l->haproxies[i]);
-    free(l->haproxies);
-    free(l->name);
-    free(l->reason);
-    free(l->refused);
+    mem_free_all(l->haproxies, l->name, l->reason, l->refused);
     *l = (struct load_balancer){0};
 }
 
@@ -34,15 +31,11 @@ void load_balancer_print(const struct load_balancer *l, struct buf *out)
 {
     struct yyjson_mut_val *root;
     cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "name", l->name);
-    json_put_count(doc, root, "version", l->version);
-    json_put_text(doc, root, "sha256", l->sha256);
-    json_put_text(doc, root, "state", names[l->state]);
-    json_put_text(doc, root, "reason", l->reason);
-    json_put_bool(doc, root, "accepted", l->accepted);
-    json_put_text(doc, root, "refused", l->refused);
+    json_fields(doc, root, json_str("name", l->name), json_uint("version", l->version), json_str("sha256", l->sha256),
+                json_str("state", names[l->state]), json_str("reason", l->reason), json_bool("accepted", l->accepted),
+                json_str("refused", l->refused));
     json_put_texts(doc, root, "haproxies", (const char *const *)l->haproxies, l->haproxy_count);
-    json_put_time(doc, root, "since", l->since_ms);
+    json_fields(doc, root, json_ms("since", l->since_ms));
     json_write(doc, false, out);
 }
 

@@ -66,12 +66,7 @@ void published_manifest_fini(struct published_manifest *m)
         free(m->list[i].name);
     for (size_t i = 0; i < m->certificate_count; i++)
         free(m->certificates[i]);
-    free(m->list);
-    free(m->certificates);
-    free(m->text.list);
-    free(m->files.list);
-    free(m->producer);
-    free(m->cluster);
+    mem_free_all(m->list, m->certificates, m->text.list, m->files.list, m->producer, m->cluster);
     *m = (struct published_manifest){0};
 }
 
@@ -235,23 +230,16 @@ void published_manifest_print(const struct published_manifest *m, struct buf *ou
 {
     struct yyjson_mut_val *root;
     cleanup(json_free_ptr) struct yyjson_mut_doc *doc = json_new(&root);
-    json_put_count(doc, root, "format", FORMAT);
-    json_put_count(doc, root, "version", m->version);
-    json_put_time(doc, root, "time", m->published_ms);
-    json_put_text(doc, root, "producer", m->producer);
-    json_put_text(doc, root, "cluster", m->cluster);
+    json_fields(doc, root, json_uint("format", FORMAT), json_uint("version", m->version),
+                json_ms("time", m->published_ms), json_str("producer", m->producer), json_str("cluster", m->cluster));
     struct yyjson_mut_val *text = json_put_object(doc, root, "configuration");
-    json_put_text(doc, text, "sha256", m->hash);
-    json_put_count(doc, text, "bytes", m->len);
+    json_fields(doc, text, json_str("sha256", m->hash), json_uint("bytes", m->len));
     put_parts(doc, text, &m->text);
     struct yyjson_mut_val *files = json_put_list(doc, root, "files");
     for (size_t i = 0; i < m->file_count; i++) {
         const struct published_file *f = &m->list[i];
-        struct yyjson_mut_val *obj = json_add_object(doc, files);
-        json_put_text(doc, obj, "kind", storage_folder(f->kind));
-        json_put_text(doc, obj, "name", f->name);
-        json_put_text(doc, obj, "sha256", f->hash);
-        json_put_count(doc, obj, "bytes", f->len);
+        json_fields(doc, json_add_object(doc, files), json_str("kind", storage_folder(f->kind)),
+                    json_str("name", f->name), json_str("sha256", f->hash), json_uint("bytes", f->len));
     }
     put_parts(doc, json_put_object(doc, root, "bundle"), &m->files);
     json_put_texts(doc, root, "certificates", (const char *const *)m->certificates, m->certificate_count);

@@ -66,14 +66,9 @@ void store_put_version(const struct store *s, size_t i, struct yyjson_mut_doc *d
 {
     const struct store_version *v = &s->entries[i].v;
     struct yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_count(doc, obj, "number", v->number);
-    json_put_text(doc, obj, "sha256", v->hash);
-    json_put_text(doc, obj, "id", v->id);
-    json_put_bool(doc, obj, "with_files", v->with_files);
-    json_put_text(doc, obj, "text_sha256", s->entries[i].text_hash);
-    json_put_text(doc, obj, "source", v->origin);
-    json_put_time(doc, obj, "applied", v->applied_ms);
-    json_put_count(doc, obj, "bytes", v->bytes);
+    json_fields(doc, obj, json_uint("number", v->number), json_str("sha256", v->hash), json_str("id", v->id),
+                json_bool("with_files", v->with_files), json_str("text_sha256", s->entries[i].text_hash),
+                json_str("source", v->origin), json_ms("applied", v->applied_ms), json_uint("bytes", v->bytes));
     json_put_texts(doc, obj, "targets", (const char *const *)v->targets, v->target_count);
 }
 
@@ -89,23 +84,19 @@ static void store_save(struct store *s)
     struct yyjson_mut_val *rejections = json_put_list(doc, root, "rejections");
     for (size_t i = 0; i < s->refusal_count; i++) {
         const struct store_refusal *r = &s->refusals[i];
-        struct yyjson_mut_val *obj = json_add_object(doc, rejections);
-        json_put_text(doc, obj, "sha256", r->hash);
-        json_put_text(doc, obj, "target", r->url);
-        json_put_text(doc, obj, "haproxy", r->haproxy);
-        json_put_text(doc, obj, "message", r->message);
+        json_fields(doc, json_add_object(doc, rejections), json_str("sha256", r->hash), json_str("target", r->url),
+                    json_str("haproxy", r->haproxy), json_str("message", r->message));
     }
     if (s->held != 0) {
         struct yyjson_mut_val *held = json_put_object(doc, root, "rolled_back");
-        json_put_text(doc, held, "from", s->held_from);
-        json_put_count(doc, held, "to", s->held);
+        json_fields(doc, held, json_str("from", s->held_from), json_uint("to", s->held));
         if (s->held_why != NULL)
-            json_put_text(doc, held, "why", s->held_why);
+            json_fields(doc, held, json_str("why", s->held_why));
     }
     json_put_texts(doc, root, "writing", (const char *const *)s->writing.targets, s->writing.target_count);
-    json_put_count(doc, root, "proven", s->proven);
+    json_fields(doc, root, json_uint("proven", s->proven));
     if (s->paused)
-        json_put_bool(doc, root, "paused", true);
+        json_fields(doc, root, json_bool("paused", true));
     cleanup(buf_fini) struct buf out = {0};
     json_write(doc, true, &out);
     buf_add(&out, "\n");
@@ -416,10 +407,7 @@ struct document *store_document(const struct store *s, unsigned number, struct e
 
 static void store_refusal_fini(struct store_refusal *r)
 {
-    free(r->hash);
-    free(r->url);
-    free(r->haproxy);
-    free(r->message);
+    mem_free_all(r->hash, r->url, r->haproxy, r->message);
 }
 
 static void store_drop_refusal(struct store *s, size_t i)
@@ -504,8 +492,7 @@ void store_pause(struct store *s, bool paused)
 
 static void store_let_go(struct store *s)
 {
-    free(s->held_from);
-    free(s->held_why);
+    mem_free_all(s->held_from, s->held_why);
     s->held_from = s->held_why = NULL;
     s->held = 0;
 }
@@ -638,6 +625,5 @@ void store_free(struct store *s)
         close(s->fd);
     if (s->lock >= 0)
         close(s->lock);
-    free(s->folder);
-    free(s);
+    mem_free_all(s->folder, s);
 }

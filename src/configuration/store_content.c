@@ -65,9 +65,8 @@ static int store_content_put_files(int fd, unsigned number, const struct documen
         const struct storage_file *f = &d->files.list[i];
         struct yyjson_mut_val *obj = json_add_object(doc, files);
         char *bytes = base64_encode(f->bytes, f->len);
-        json_put_text(doc, obj, "kind", storage_folder(f->kind));
-        json_put_text(doc, obj, "name", f->name);
-        json_put_text(doc, obj, "base64", bytes);
+        json_fields(doc, obj, json_str("kind", storage_folder(f->kind)), json_str("name", f->name),
+                    json_str("base64", bytes));
         mem_wipe_free(bytes);
     }
     cleanup(buf_fini) struct buf out;

@@ -312,8 +312,16 @@ static void target_replaced(void *self, const struct replaced *r)
         retry_forget(&t->failed.retry);
     else
         retry_failed(&t->failed.retry, &r->error, r->retry_after_ms, clock_mono_ms());
+    struct error why = r->error, locked = {0};
+    bool locks_out = t->of->options.dry_run && target_check_lockout(t, &locked) != 0;
+    if (locks_out && r->result == TRANSACTION_REJECTED)
+        (void)error_set(&why, why.kind, "%s; and also: %s", r->error.message, locked.message);
     switch (r->result) {
     case TRANSACTION_PREVIEWED:
+        if (locks_out) {
+            target_reject(t, TARGET_LOCKS_OUT, &locked);
+            break;
+        }
         t->sent.progress = PROGRESS_VALID;
         configuration_tell(t->of, CONFIGURATION_VALIDATED, t, NULL);
         break;
@@ -327,7 +335,7 @@ static void target_replaced(void *self, const struct replaced *r)
                           ? "configuration refused: the Data Plane API would change its meaning"
                       : t->watch.joins ? "configuration rejected by a HAProxy that is new; the others keep it"
                                        : "configuration rejected; no HAProxy gets it",
-                      &r->error);
+                      &why);
         target_keep_rejection(t);
         break;
     case TRANSACTION_CONFLICT:

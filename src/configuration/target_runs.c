@@ -52,6 +52,16 @@ void target_keep_rejection(struct target *t)
     store_reject(t->of->options.store, target_document(t)->id, target_name(t), t->failed.judge, t->failed.why.message);
 }
 
+int target_check_lockout(const struct target *t, struct error *err)
+{
+    const struct instance_view v = instance_view(t->in);
+    const struct cfg_file *is = cfg_content_file(t->has.file, NULL),
+                          *wanted = cfg_content_file(target_document(t)->content, NULL);
+    if (t->of->options.allow_lockout || is == NULL || wanted == NULL)
+        return 0;
+    return lockout_check(is, wanted, &(struct lockout_login){v.user, v.password}, err);
+}
+
 /* What is not to be sent there at all: this version of HAProxy has rejected it before, perhaps while an earlier
  * daemon ran, or the file that was read last shows that it must not be there. */
 void target_check(struct target *t)
@@ -76,7 +86,7 @@ void target_check(struct target *t)
         timer_set(&t->of->step, 0);
         return;
     }
-    const struct cfg_file *is = cfg_content_file(t->has.file, NULL), *wanted = cfg_content_file(d->content, NULL);
+    const struct cfg_file *wanted = cfg_content_file(d->content, NULL);
     if (wanted == NULL)
         return;
     if (keep_check(wanted, &o->keep, &err) != 0)
@@ -84,9 +94,8 @@ void target_check(struct target *t)
             t,
             "configuration refused: its backends conflict with servers that are managed elsewhere; no HAProxy gets it",
             &err);
-    else if (!o->allow_lockout && is != NULL &&
-             lockout_check(is, wanted, &(struct lockout_login){v.user, v.password}, &err) != 0)
-        target_reject(t, "configuration refused: it would lock the daemon out; no HAProxy gets it", &err);
+    else if (!o->dry_run && target_check_lockout(t, &err) != 0)
+        target_reject(t, TARGET_LOCKS_OUT, &err);
 }
 
 /* ---- the file ---- */

@@ -529,9 +529,7 @@ void events_free(struct events *e)
     struct about *a, *next;
     HASH_ITER (hh, e->objects, a, next) {
         HASH_DEL(e->objects, a); /* NOLINT(clang-analyzer-unix.Malloc) */
-        free(a->namespace);
-        free(a);
+        mem_free_all(a->namespace, a);
     }
-    free(e->about);
-    free(e);
+    mem_free_all(e->about, e);
 }

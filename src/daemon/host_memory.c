@@ -135,10 +135,7 @@ void host_memory_free(struct host_memory *m)
         annotator_free(m->annotator);
         timer_fini(&m->write);
     }
-    free(m->path);
-    free(m->now);
-    free(m->written);
-    free(m);
+    mem_free_all(m->path, m->now, m->written, m);
 }
 
 void host_memory_start(struct host_memory *m)

@@ -109,9 +109,7 @@ void leadership_free(struct leadership *l)
     if (l->election != NULL)
         kube_client_forget_listener(&l->listener);
     election_free(l->election);
-    free(l->lease);
-    free(l->identity);
-    free(l);
+    mem_free_all(l->lease, l->identity, l);
 }
 
 void leadership_start(struct leadership *l)

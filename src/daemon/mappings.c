@@ -100,10 +100,7 @@ void mappings_fini(struct mappings *m)
         server_states_free(m->list[i].states);
         desired_memory_free(m->list[i].memory);
     }
-    free((void *)m->keep.list);
-    free(m->list);
-    free(m->backends);
-    free(m->services);
+    mem_free_all((void *)m->keep.list, m->list, m->backends, m->services);
     *m = (struct mappings){0};
 }
 
@@ -141,8 +138,7 @@ void mapping_state_init(struct mapping_state *w, const struct mapping *mapping)
 void mapping_state_fini(struct mapping_state *w)
 {
     desired_unref(w->last);
-    free(w->last_announced);
-    free(w->cause);
+    mem_free_all(w->last_announced, w->cause);
 }
 
 void mapping_state_set_cause(struct mapping_state *w, const char *cause)

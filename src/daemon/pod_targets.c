@@ -54,9 +54,7 @@ struct pod_targets {
 
 static void pod_entry_fini(struct pod_entry *e)
 {
-    free(e->pod);
-    free(e->url);
-    free(e->identity);
+    mem_free_all(e->pod, e->url, e->identity);
 }
 
 static void pod_list_fini(struct pod_list *l)
@@ -241,8 +239,7 @@ static void pod_targets_drop(struct pod_targets *p)
 {
     source_fini(&p->source);
     p->source = (struct source){0};
-    free(p->follows.namespace);
-    free(p->follows.label_selector);
+    mem_free_all(p->follows.namespace, p->follows.label_selector);
     p->follows = (struct template_targets){0};
 }
 

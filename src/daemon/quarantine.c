@@ -113,10 +113,7 @@ void quarantine_free(struct quarantine *q)
     timer_fini(&q->judge);
     timer_fini(&q->wake);
     culprits_fini(&q->culprits);
-    free(q->of_last.why);
-    free(q->next.why);
-    free(q->kept);
-    free(q);
+    mem_free_all(q->of_last.why, q->next.why, q->kept, q);
 }
 
 void quarantine_listen(struct quarantine *q, void (*again)(void *arg), void (*settled)(void *arg), void *arg)

@@ -226,8 +226,7 @@ void sources_free(struct sources *s)
         timer_fini(&s->services[i].timer);
         free(s->services[i].scope);
     }
-    free(s->services);
-    free(s);
+    mem_free_all(s->services, s);
 }
 
 void sources_start(struct sources *s)
@@ -349,13 +348,12 @@ bool sources_away(const struct sources *s)
     return sources_count_outage(s, &n);
 }
 
-bool sources_outage(const struct sources *s, struct checks *checks, bool *ret_logged)
+bool sources_outage(const struct sources *s, struct checks *checks)
 {
     struct outage_count n = {0};
     const struct kube_outage *o = kube_client_outage(s->client);
     if (!sources_count_outage(s, &n))
         return false;
-    *ret_logged = o->was_said;
     checks_add(checks, CHECK_FAIL, mem_printf("Kubernetes API %s", o->server), mem_strdup(o->problem), NULL);
     return true;
 }

@@ -57,8 +57,8 @@ bool sources_ready(const struct sources *s, struct checks *checks);
 
 /* Whether all that is missing is so for one cause, which keeps every watch from the API server (kube/outage.h). */
 bool sources_away(const struct sources *s);
-/* The same; then adds one check, in place of those of sources_ready, and says whether the log has it. */
-bool sources_outage(const struct sources *s, struct checks *checks, bool *ret_logged);
+/* The same; then adds one check, in place of those of sources_ready. */
+bool sources_outage(const struct sources *s, struct checks *checks);
 
 /* Calls fn for each watch that is in use. */
 void sources_each(const struct sources *s, void (*fn)(void *arg, const struct source *of), void *arg);

@@ -83,9 +83,7 @@ static void target_entry_free(struct target_entry *e)
     servers_free(e->target.servers);
     if (e->gone != NULL)
         e->gone(e->arg);
-    free(e->target.pod);
-    free(e->identity);
-    free(e);
+    mem_free_all(e->target.pod, e->identity, e);
 }
 
 /* ---- who comes and goes ---- */

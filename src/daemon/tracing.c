@@ -165,9 +165,7 @@ void tracing_free(struct tracing *t)
     tls_files_free(t->tls);
     otlp_resource_fini(&t->resource);
     mem_wipe_free_list(t->headers);
-    free(t->url);
-    free(t->path);
-    free(t);
+    mem_free_all(t->url, t->path, t);
 }
 
 struct tracer *tracing_tracer(struct tracing *t)

@@ -107,8 +107,7 @@ void etcd_client_free(struct etcd_client *c)
     }
     for (size_t i = 0; i < c->endpoint_count; i++)
         http_endpoint_fini(&c->endpoints[i]);
-    free(c->endpoints);
-    free(c->user);
+    mem_free_all(c->endpoints, c->user);
     mem_wipe_free(c->password);
     mem_wipe_free(c->token);
     free(c);

@@ -17,14 +17,14 @@
 static void put_bytes(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *name, const char *bytes, size_t len)
 {
     cleanup(mem_free_ptr) char *text = base64_encode(bytes, len);
-    json_put_text(doc, to, name, text);
+    json_fields(doc, to, json_str(name, text));
 }
 
 static void put_int64(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *name, int64_t n)
 {
     char text[24];
     snprintf(text, sizeof(text), "%" PRId64, n);
-    json_put_text(doc, to, name, text);
+    json_fields(doc, to, json_str(name, text));
 }
 
 /* key, and range_end where it is a prefix; "" with prefix: all keys. */
@@ -53,7 +53,7 @@ char *etcd_codec_get(const struct etcd_get *get)
     if (get->limit != 0)
         put_int64(doc, root, "limit", (int64_t)get->limit);
     if (get->keys_only)
-        json_put_bool(doc, root, "keys_only", true);
+        json_fields(doc, root, json_bool("keys_only", true));
     return json_take(doc);
 }
 
@@ -66,8 +66,7 @@ char *etcd_codec_txn(const struct etcd_txn *txn)
         const struct etcd_compare *c = &txn->compares[i];
         yyjson_mut_val *to = json_add_object(doc, compares);
         put_key(doc, to, c->key, false);
-        json_put_text(doc, to, "target", "MOD");
-        json_put_text(doc, to, "result", "EQUAL");
+        json_fields(doc, to, json_str("target", "MOD"), json_str("result", "EQUAL"));
         put_int64(doc, to, "mod_revision", c->mod_revision);
     }
     yyjson_mut_val *list = json_put_list(doc, root, "success");
@@ -285,8 +284,7 @@ char *etcd_codec_watch(const char *key, bool prefix, int64_t revision)
     yyjson_mut_val *create = json_put_object(doc, root, "create_request");
     put_key(doc, create, key, prefix);
     put_int64(doc, create, "start_revision", revision);
-    json_put_bool(doc, create, "progress_notify", true);
-    json_put_bool(doc, create, "fragment", true);
+    json_fields(doc, create, json_bool("progress_notify", true), json_bool("fragment", true));
     return json_take(doc);
 }
 
@@ -295,10 +293,9 @@ char *etcd_codec_newest(const char *key, bool prefix)
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
     put_key(doc, root, key, prefix);
-    json_put_text(doc, root, "sort_order", "DESCEND");
-    json_put_text(doc, root, "sort_target", "MOD");
+    json_fields(doc, root, json_str("sort_order", "DESCEND"), json_str("sort_target", "MOD"));
     put_int64(doc, root, "limit", 1);
-    json_put_bool(doc, root, "keys_only", true);
+    json_fields(doc, root, json_bool("keys_only", true));
     return json_take(doc);
 }
 

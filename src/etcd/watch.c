@@ -52,8 +52,7 @@ static void etcd_watch_act(struct etcd_watch *w, unsigned actions);
 static void watch_destroy(struct etcd_watch *w)
 {
     timer_fini(&w->timer);
-    free(w->key);
-    free(w);
+    mem_free_all(w->key, w);
 }
 
 static void watch_leave(struct etcd_watch *w)

@@ -155,9 +155,10 @@ struct instance {
                 (in)->engines[e_]->ops->callback((in)->engines[e_]->self, ##__VA_ARGS__); \
     } while (0)
 
-#define INSTANCE_REFUSED                                                                                        \
-    "the Data Plane API refused the credentials; HAPROXY_DATAPLANE_USERNAME and _PASSWORD, or its line in the " \
-    "credentials file, must be in the userlist that it uses (a token: what a proxy in front of it expects)"
+#define INSTANCE_REFUSED                                                                                              \
+    "the Data Plane API refused the credentials; HAPROXY_DATAPLANE_USERNAME and HAPROXY_DATAPLANE_PASSWORD (or "      \
+    "HAPROXY_DATAPLANE_PASSWORD_FILE), or its line in the credentials file, must be in the userlist that it uses (a " \
+    "token: what a proxy in front of it expects); haproxy-k8s-sync doctor shows how to set them"
 
 /* Which in was given. */
 static inline struct driver *instance_driver(const struct instance *in)

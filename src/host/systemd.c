@@ -77,9 +77,7 @@ void notify_free(struct notify *n)
         return;
     if (n->fd >= 0)
         close(n->fd);
-    free(n->name);
-    free(n->status);
-    free(n);
+    mem_free_all(n->name, n->status, n);
 }
 
 /* ---- sending ---- */

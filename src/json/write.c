@@ -53,31 +53,30 @@ void json_put(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, yyjson_
         abort(); /* out of memory */
 }
 
-void json_put_text(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *s)
+static yyjson_mut_val *json_value(yyjson_mut_doc *doc, const struct json_field *f)
 {
-    json_put(doc, obj, key, json_text(doc, s));
+    char at[RFC3339_BYTES];
+    switch (f->type) {
+    case JSON_FIELD_END:
+    case JSON_FIELD_STR:
+        return json_text(doc, f->str);
+    case JSON_FIELD_BOOL:
+        return yyjson_mut_bool(doc, f->num != 0);
+    case JSON_FIELD_UINT:
+        return yyjson_mut_uint(doc, (uint64_t)f->num);
+    case JSON_FIELD_INT:
+        return f->num >= 0 ? yyjson_mut_sint(doc, f->num) : yyjson_mut_null(doc);
+    case JSON_FIELD_MS:
+        rfc3339_format(f->num * 1000, 3, at);
+        return json_text(doc, f->num > 0 ? at : NULL);
+    }
+    abort();
 }
 
-void json_put_bool(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, bool b)
+void json_put_fields(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct json_field *fields)
 {
-    json_put(doc, obj, key, yyjson_mut_bool(doc, b));
-}
-
-void json_put_count(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, uint64_t n)
-{
-    json_put(doc, obj, key, yyjson_mut_uint(doc, n));
-}
-
-void json_put_int_or_null(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t n)
-{
-    json_put(doc, obj, key, n >= 0 ? yyjson_mut_sint(doc, n) : yyjson_mut_null(doc));
-}
-
-void json_put_time(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, int64_t wall_ms)
-{
-    char text[RFC3339_BYTES];
-    rfc3339_format(wall_ms * 1000, 3, text);
-    json_put_text(doc, obj, key, wall_ms > 0 ? text : NULL);
+    for (; fields->type != JSON_FIELD_END; fields++)
+        json_put(doc, obj, fields->key, json_value(doc, fields));
 }
 
 yyjson_mut_val *json_put_list(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key)
@@ -141,4 +140,11 @@ void json_write(yyjson_mut_doc *doc, bool pretty, struct buf *out)
         }
     }
     free(text);
+}
+
+void json_print(yyjson_mut_doc *doc, struct buf *out)
+{
+    json_write(doc, true, out);
+    buf_add(out, "\n");
+    json_free(doc);
 }

@@ -26,13 +26,34 @@ struct yyjson_mut_val *json_text(struct yyjson_mut_doc *doc, const char *s) must
 void json_set(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, struct yyjson_mut_val *value);
 /* At the end. */
 void json_put(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, struct yyjson_mut_val *value);
-void json_put_text(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, const char *s);
-void json_put_bool(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, bool b);
-void json_put_count(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, uint64_t n);
-void json_put_int_or_null(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key,
-                          int64_t n); /* negative: null */
+
+enum json_field_type {
+    JSON_FIELD_END,
+    JSON_FIELD_STR,
+    JSON_FIELD_BOOL,
+    JSON_FIELD_UINT,
+    JSON_FIELD_INT,
+    JSON_FIELD_MS
+};
+
+struct json_field {
+    enum json_field_type type;
+    const char *key;
+    const char *str;
+    int64_t num;
+};
+
+#define json_str(k, v) ((struct json_field){JSON_FIELD_STR, (k), (v), 0})
+#define json_bool(k, v) ((struct json_field){JSON_FIELD_BOOL, (k), NULL, (v) ? 1 : 0})
+#define json_uint(k, v) ((struct json_field){JSON_FIELD_UINT, (k), NULL, (int64_t)(v)})
+#define json_int(k, v) ((struct json_field){JSON_FIELD_INT, (k), NULL, (v)}) /* negative: null */
 /* Milliseconds since the epoch as "2026-11-21T23:59:59.123Z"; not above 0: null. */
-void json_put_time(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, int64_t wall_ms);
+#define json_ms(k, v) ((struct json_field){JSON_FIELD_MS, (k), NULL, (v)})
+/* In that order at the end: json_fields(doc, obj, json_str("name", name), json_uint("port", port)). */
+#define json_fields(doc, obj, ...) \
+    json_put_fields((doc), (obj), (const struct json_field[]){__VA_ARGS__, {JSON_FIELD_END, NULL, NULL, 0}})
+void json_put_fields(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const struct json_field *fields);
+
 struct yyjson_mut_val *json_put_list(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key);
 /* A list of texts. */
 void json_put_texts(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const char *key, const char *const *texts,
@@ -44,5 +65,7 @@ struct yyjson_mut_val *json_add_object(struct yyjson_mut_doc *doc, struct yyjson
 /* The whole as it is to be sent, on one line and with no more escapes than needed; the document is freed. Allocates. */
 char *json_take(struct yyjson_mut_doc *doc) must_check;
 
+/* Adds the whole for people, in lines of two spaces, and frees the document. */
+void json_print(struct yyjson_mut_doc *doc, struct buf *out);
 /* Adds the whole, without a line break at its end. pretty: two spaces; otherwise there is no line break at all. */
 void json_write(struct yyjson_mut_doc *doc, bool pretty, struct buf *out);

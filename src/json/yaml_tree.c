@@ -186,9 +186,7 @@ void yaml_tree_fini(struct yaml_tree *t)
 {
     for (size_t i = 0; i < t->count; i++) {
         mem_wipe_free(t->nodes[i]->text);
-        free(t->nodes[i]->kids);
-        free(t->nodes[i]->anchor);
-        free(t->nodes[i]);
+        mem_free_all(t->nodes[i]->kids, t->nodes[i]->anchor, t->nodes[i]);
     }
     free(t->nodes);
     *t = (struct yaml_tree){0};

@@ -23,8 +23,7 @@ struct discovery {
 
 void discovered_fini(struct discovered *d)
 {
-    free(d->kind);
-    free(d->plural);
+    mem_free_all(d->kind, d->plural);
     *d = (struct discovered){0};
 }
 
@@ -117,9 +116,7 @@ void discovery_free(struct discovery *d)
     if (d == NULL)
         return;
     http_cancel(d->request);
-    free(d->kind);
-    free(d->plural);
-    free(d);
+    mem_free_all(d->kind, d->plural, d);
 }
 
 /* ---- who this client is, and what it may do ---- */
@@ -132,7 +129,7 @@ const char self_review_body[] = "{\"apiVersion\":\"authentication.k8s.io/v1\",\"
 static void review_put_text(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const char *text)
 {
     if (!str_empty(text))
-        json_put_text(doc, obj, key, text);
+        json_fields(doc, obj, json_str(key, text));
 }
 
 char *access_review_encode(const struct access_right *right)

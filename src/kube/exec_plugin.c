@@ -35,7 +35,7 @@
 static void put_text(yyjson_mut_doc *doc, yyjson_mut_val *to, const char *key, const char *value)
 {
     if (value != NULL)
-        json_put_text(doc, to, key, value);
+        json_fields(doc, to, json_str(key, value));
 }
 
 char *exec_credential_request(const struct kube_access *access, const char *ca_pem)
@@ -52,13 +52,13 @@ char *exec_credential_request(const struct kube_access *access, const char *ca_p
         put_text(doc, cluster, "server", access->server);
         put_text(doc, cluster, "tls-server-name", access->server_name);
         if (access->insecure)
-            json_put_bool(doc, cluster, "insecure-skip-tls-verify", true);
+            json_fields(doc, cluster, json_bool("insecure-skip-tls-verify", true));
         put_text(doc, cluster, "certificate-authority-data", ca);
         put_text(doc, cluster, "proxy-url", access->proxy_url);
         const char *config = access->exec->cluster_config != NULL ? access->exec->cluster_config : "null";
         json_put(doc, cluster, "config", yyjson_mut_rawcpy(doc, config));
     }
-    json_put_bool(doc, spec, "interactive", false);
+    json_fields(doc, spec, json_bool("interactive", false));
     return json_take(doc);
 }
 
@@ -479,6 +479,5 @@ void exec_plugin_free(struct exec_plugin *p)
     timer_fini(&p->tell);
     exec_answer_fini(&p->answer);
     kube_access_fini(&p->access);
-    free(p->problem);
-    free(p);
+    mem_free_all(p->problem, p);
 }

@@ -484,7 +484,5 @@ void informer_free(struct informer *i)
     kube_answer_fini(&i->answer);
     buf_fini(&i->error_body);
     watch_fini(&i->watch);
-    free(i->path);
-    free(i->scope);
-    free(i);
+    mem_free_all(i->path, i->scope, i);
 }

@@ -653,7 +653,6 @@ void watch_init(struct watch *w, struct watch_server *server, const char *path, 
 
 void watch_fini(struct watch *w)
 {
-    free(w->path);
-    free(w->continue_token);
+    mem_free_all(w->path, w->continue_token);
     *w = (struct watch){0};
 }

@@ -22,42 +22,35 @@ static void put_time(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *ke
 {
     char text[RFC3339_BYTES];
     rfc3339_format(wall_ms < INT64_MAX / 1000 ? (int64_t)wall_ms * 1000 : INT64_MAX, 0, text);
-    json_put_text(doc, object, key, text);
+    json_fields(doc, object, json_str(key, text));
 }
 
 /* What is said of each occurrence. */
 static void put_latest(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct event_object *e)
 {
-    json_put_count(doc, root, "count", e->count);
+    json_fields(doc, root, json_uint("count", e->count));
     put_time(doc, root, "lastTimestamp", e->last_ms);
-    json_put_text(doc, root, "message", e->message);
+    json_fields(doc, root, json_str("message", e->message));
 }
 
 char *event_encode_new(const struct event_object *e)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "apiVersion", "v1");
-    json_put_text(doc, root, "kind", "Event");
-    yyjson_mut_val *metadata = json_put_object(doc, root, "metadata");
-    json_put_text(doc, metadata, "namespace", e->namespace);
-    json_put_text(doc, metadata, "name", e->name);
+    json_fields(doc, root, json_str("apiVersion", "v1"), json_str("kind", "Event"));
+    json_fields(doc, json_put_object(doc, root, "metadata"), json_str("namespace", e->namespace),
+                json_str("name", e->name));
     yyjson_mut_val *about = json_put_object(doc, root, "involvedObject");
-    json_put_text(doc, about, "apiVersion", e->api_version != NULL ? e->api_version : "v1");
-    json_put_text(doc, about, "kind", e->kind);
-    json_put_text(doc, about, "namespace", e->namespace);
-    json_put_text(doc, about, "name", e->about);
+    json_fields(doc, about, json_str("apiVersion", e->api_version != NULL ? e->api_version : "v1"),
+                json_str("kind", e->kind), json_str("namespace", e->namespace), json_str("name", e->about));
     if (e->uid != NULL)
-        json_put_text(doc, about, "uid", e->uid);
-    json_put_text(doc, root, "type", e->warning ? "Warning" : "Normal");
-    json_put_text(doc, root, "reason", e->reason);
+        json_fields(doc, about, json_str("uid", e->uid));
+    json_fields(doc, root, json_str("type", e->warning ? "Warning" : "Normal"), json_str("reason", e->reason));
     put_latest(doc, root, e);
     put_time(doc, root, "firstTimestamp", e->first_ms);
-    yyjson_mut_val *source = json_put_object(doc, root, "source");
-    json_put_text(doc, source, "component", EVENT_COMPONENT);
-    json_put_text(doc, source, "host", e->host);
-    json_put_text(doc, root, "reportingComponent", EVENT_COMPONENT);
-    json_put_text(doc, root, "reportingInstance", e->host);
+    json_fields(doc, json_put_object(doc, root, "source"), json_str("component", EVENT_COMPONENT),
+                json_str("host", e->host));
+    json_fields(doc, root, json_str("reportingComponent", EVENT_COMPONENT), json_str("reportingInstance", e->host));
     return json_take(doc);
 }
 
@@ -201,11 +194,11 @@ int annotator_send(struct annotator *a, const char *path, const char *version, c
     yyjson_mut_doc *doc = json_new(&root);
     yyjson_mut_val *holder = json_put_object(doc, root, version != NULL ? "metadata" : "data");
     if (version != NULL) {
-        json_put_text(doc, holder, "resourceVersion", version);
+        json_fields(doc, holder, json_str("resourceVersion", version));
         holder = json_put_object(doc, holder, "annotations");
     }
     for (size_t i = 0; i < count; i++)
-        json_put_text(doc, holder, list[i].name, list[i].value);
+        json_fields(doc, holder, json_str(list[i].name, list[i].value));
     cleanup(mem_free_ptr) char *body = json_take(doc);
     struct http_request_options options = {.method = "PATCH",
                                            .path = path,

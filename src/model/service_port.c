@@ -11,8 +11,7 @@
 
 void port_choice_fini(struct port_choice *c)
 {
-    free(c->problem);
-    free(c->reason);
+    mem_free_all(c->problem, c->reason);
     *c = (struct port_choice){.source = PORT_UNDECIDED};
 }
 

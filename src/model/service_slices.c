@@ -33,8 +33,7 @@ static void group_drop(struct service_slices *s, struct group *g)
 {
     /* The analyzer does not see that the table's own list has no g any more. */
     HASH_DEL(s->groups, g); /* NOLINT(clang-analyzer-unix.Malloc) */
-    free(g->service);
-    free(g);
+    mem_free_all(g->service, g);
 }
 
 void service_slices_free(struct service_slices *s)
@@ -45,8 +44,7 @@ void service_slices_free(struct service_slices *s)
     HASH_ITER (hh, s->groups, g, next)
         group_drop(s, g);
     cache_free(s->cache);
-    free(s->sets);
-    free(s);
+    mem_free_all(s->sets, s);
 }
 
 static struct group *group_find(struct service_slices *s, const char *service)

@@ -28,8 +28,7 @@
 
 void http_endpoint_fini(struct http_endpoint *e)
 {
-    free(e->base_url);
-    free(e->unix_socket);
+    mem_free_all(e->base_url, e->unix_socket);
     mem_wipe_free(e->proxy_url); /* it may hold a password */
     *e = (struct http_endpoint){0};
 }
@@ -320,9 +319,7 @@ static void http_request_free(struct http_request *q)
     curl_slist_free_all(q->headers);
     curl_slist_free_all(q->connect_to);
     mem_wipe_free(q->send_body); /* a configuration or a key, perhaps */
-    free(q->key_pem);
-    free(q->url);
-    free(q->unix_socket);
+    mem_free_all(q->key_pem, q->url, q->unix_socket);
     buf_fini(&q->body);
     free(q);
 }

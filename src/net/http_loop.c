@@ -146,8 +146,7 @@ void http_free(struct http *http)
     timer_fini(&http->timer);
     timer_fini(&http->reap);
     timer_fini(&http->trim);
-    free(http->user_agent);
-    free(http);
+    mem_free_all(http->user_agent, http);
     curl_global_cleanup();
 }
 

@@ -356,9 +356,7 @@ void spiffe_free(struct spiffe *s)
     struct peer *p;
     while ((p = LIST_FIRST(&s->peers)) != NULL) {
         LIST_REMOVE(p, entry);
-        free(p->url);
-        free(p->id);
-        free(p);
+        mem_free_all(p->url, p->id, p);
     }
     spiffe_identity_unref(s->identity);
     grpc_frames_fini(&s->frames);

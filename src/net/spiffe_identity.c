@@ -261,12 +261,9 @@ void spiffe_identity_unref(struct spiffe_identity *i)
         free(i->bundles[n].domain);
         sk_X509_pop_free(i->bundles[n].certificates, X509_free);
     }
-    free(i->bundles);
-    free(i->id);
-    free(i->cert_pem);
+    mem_free_all(i->bundles, i->id, i->cert_pem);
     mem_wipe_free(i->key_pem);
-    free(i->bundles_pem);
-    free(i);
+    mem_free_all(i->bundles_pem, i);
 }
 
 bool spiffe_identity_same(const struct spiffe_identity *a, const struct spiffe_identity *b)

@@ -144,9 +144,7 @@ void tls_files_free(struct tls_files *t)
         mem_wipe_free(t->sources[i].text);
         free(t->sources[i].path);
     }
-    free(t->server_name);
-    free(t->peer);
-    free(t);
+    mem_free_all(t->server_name, t->peer, t);
 }
 
 /* ---- reading again ---- */

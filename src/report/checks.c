@@ -23,9 +23,7 @@ void checks_add(struct checks *c, enum check_state state, char *name, char *reas
 
 void check_fini(struct check *c)
 {
-    free(c->name);
-    free(c->reason);
-    free(c->hint);
+    mem_free_all(c->name, c->reason, c->hint);
 }
 
 void checks_fini(struct checks *c)

@@ -48,8 +48,7 @@ void otlp_resource_set(struct otlp_resource *r, const char *key, const char *val
 void otlp_resource_fini(struct otlp_resource *r)
 {
     for (size_t i = 0; i < r->count; i++) {
-        free(r->list[i].key);
-        free(r->list[i].value);
+        mem_free_all(r->list[i].key, r->list[i].value);
     }
     free(r->list);
     *r = (struct otlp_resource){0};
@@ -61,7 +60,7 @@ static void otlp_put_number(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char
 {
     char text[NUMBER_BYTES];
     snprintf(text, sizeof(text), "%" PRId64, n);
-    json_put_text(doc, obj, key, text);
+    json_fields(doc, obj, json_str(key, text));
 }
 
 static void otlp_put_id(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *key, const unsigned char *id, size_t len)
@@ -69,13 +68,13 @@ static void otlp_put_id(yyjson_mut_doc *doc, yyjson_mut_val *obj, const char *ke
     char text[2 * TRACE_ID_BYTES + 1];
     for (size_t i = 0; i < len; i++)
         snprintf(text + 2 * i, 3, "%02x", id[i]);
-    json_put_text(doc, obj, key, text);
+    json_fields(doc, obj, json_str(key, text));
 }
 
 static yyjson_mut_val *otlp_add_key(yyjson_mut_doc *doc, yyjson_mut_val *list, const char *key)
 {
     yyjson_mut_val *pair = json_add_object(doc, list);
-    json_put_text(doc, pair, "key", key);
+    json_fields(doc, pair, json_str("key", key));
     return json_put_object(doc, pair, "value");
 }
 
@@ -86,8 +85,7 @@ static void otlp_add_span(yyjson_mut_doc *doc, yyjson_mut_val *list, const struc
     otlp_put_id(doc, span, "spanId", v->id, sizeof(v->id));
     if (!v->is_root)
         otlp_put_id(doc, span, "parentSpanId", v->parent, sizeof(v->parent));
-    json_put_text(doc, span, "name", v->name);
-    json_put_count(doc, span, "kind", KIND_INTERNAL);
+    json_fields(doc, span, json_str("name", v->name), json_uint("kind", KIND_INTERNAL));
     otlp_put_number(doc, span, "startTimeUnixNano", (int64_t)v->begin_ns);
     otlp_put_number(doc, span, "endTimeUnixNano", (int64_t)v->end_ns);
     yyjson_mut_val *attributes = json_put_list(doc, span, "attributes");
@@ -95,9 +93,9 @@ static void otlp_add_span(yyjson_mut_doc *doc, yyjson_mut_val *list, const struc
         const struct span_attribute *a = &v->attributes[i];
         yyjson_mut_val *value = otlp_add_key(doc, attributes, a->key);
         if (a->type == SPAN_TEXT)
-            json_put_text(doc, value, "stringValue", a->text);
+            json_fields(doc, value, json_str("stringValue", a->text));
         else if (a->type == SPAN_BOOL)
-            json_put_bool(doc, value, "boolValue", a->number != 0);
+            json_fields(doc, value, json_bool("boolValue", a->number != 0));
         else
             otlp_put_number(doc, value, "intValue", a->number);
     }
@@ -105,8 +103,8 @@ static void otlp_add_span(yyjson_mut_doc *doc, yyjson_mut_val *list, const struc
     if (!v->failed)
         return;
     if (v->message != NULL)
-        json_put_text(doc, status, "message", v->message);
-    json_put_count(doc, status, "code", STATUS_ERROR);
+        json_fields(doc, status, json_str("message", v->message));
+    json_fields(doc, status, json_uint("code", STATUS_ERROR));
 }
 
 char *otlp_encode(const struct otlp_resource *resource, const char *version, struct span *const *list, size_t count)
@@ -116,12 +114,10 @@ char *otlp_encode(const struct otlp_resource *resource, const char *version, str
     yyjson_mut_val *of = json_add_object(doc, json_put_list(doc, root, "resourceSpans"));
     yyjson_mut_val *attributes = json_put_list(doc, json_put_object(doc, of, "resource"), "attributes");
     for (size_t i = 0; i < resource->count; i++)
-        json_put_text(doc, otlp_add_key(doc, attributes, resource->list[i].key), "stringValue",
-                      resource->list[i].value);
+        json_fields(doc, otlp_add_key(doc, attributes, resource->list[i].key),
+                    json_str("stringValue", resource->list[i].value));
     yyjson_mut_val *by = json_add_object(doc, json_put_list(doc, of, "scopeSpans"));
-    yyjson_mut_val *scope = json_put_object(doc, by, "scope");
-    json_put_text(doc, scope, "name", SCOPE);
-    json_put_text(doc, scope, "version", version);
+    json_fields(doc, json_put_object(doc, by, "scope"), json_str("name", SCOPE), json_str("version", version));
     yyjson_mut_val *spans = json_put_list(doc, by, "spans");
     for (size_t i = 0; i < count; i++) {
         const struct span_view v = span_view(list[i]);

@@ -65,8 +65,7 @@ static void series_free(struct metric *x, struct series *s)
 {
     HASH_DEL(x->series, s); /* NOLINT(clang-analyzer-unix.Malloc) */
     shared_text_free(s->labels);
-    free(s->histogram);
-    free(s);
+    mem_free_all(s->histogram, s);
 }
 
 void metric_clear(struct metric *x)
@@ -86,8 +85,7 @@ void metrics_free(struct metrics *m)
         metric_clear(x);
         for (size_t l = 0; l < LABELS_MAX; l++)
             free(x->label_names[l]);
-        free(x->name);
-        free(x);
+        mem_free_all(x->name, x);
     }
     buf_fini(&m->label);
     free(m);

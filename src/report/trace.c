@@ -42,8 +42,7 @@ void tracer_free(struct tracer *t)
         return;
     for (size_t i = 0; i < t->count; i++)
         span_free(t->ring[(t->first + i) % t->options.max_spans]);
-    free(t->ring);
-    free(t);
+    mem_free_all(t->ring, t);
 }
 
 /* ---- a span ---- */
@@ -159,8 +158,7 @@ void span_free(struct span *s)
         return;
     for (size_t i = 0; i < s->attribute_count; i++)
         free(s->attributes[i].text);
-    free(s->message);
-    free(s);
+    mem_free_all(s->message, s);
 }
 
 /* ---- those that wait ---- */

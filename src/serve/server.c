@@ -599,8 +599,7 @@ void server_free(struct server *s)
     }
     timer_fini(&s->sweep);
     timer_fini(&s->pause);
-    free(s->page_policy);
-    free(s);
+    mem_free_all(s->page_policy, s);
 }
 
 uint16_t server_port(const struct server *s)

@@ -107,9 +107,7 @@ static void work_fini(struct work *w)
 {
     for (size_t i = 0; i < w->spot_count; i++)
         free(w->spots[i]);
-    free(w->spots);
-    free(w->lines);
-    free(w->names);
+    mem_free_all(w->spots, w->lines, w->names);
     desired_outs_fini(&w->outs);
 }
 

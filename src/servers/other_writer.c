@@ -16,8 +16,7 @@ void last_write_init(struct last_write *w, unsigned seed)
 
 void last_write_fini(struct last_write *w)
 {
-    free(w->reverted_how);
-    free(w->updated);
+    mem_free_all(w->reverted_how, w->updated);
 }
 
 void servers_write_later(struct servers_backend *s)

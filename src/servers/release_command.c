@@ -61,10 +61,7 @@ void release_plan_fini(struct release_plan *p)
         free((char *)p->undrained[i]);
     for (size_t i = 0; i < p->by_operator_count; i++)
         free((char *)p->by_operator[i]);
-    free(p->removed);
-    free(p->undrained);
-    free(p->by_operator);
-    free(p->refused);
+    mem_free_all(p->removed, p->undrained, p->by_operator, p->refused);
     *p = (struct release_plan){0};
 }
 
@@ -308,9 +305,7 @@ void release_free(struct release *r)
         release_plan_fini(&b->plan);
         free(b->failed);
     }
-    free(r->backends);
-    free(r->claims);
-    free(r);
+    mem_free_all(r->backends, r->claims, r);
 }
 
 const struct engine *release_engine(const struct release *r)

@@ -22,8 +22,7 @@ void servers_report_init(struct servers_report *r)
 void servers_report_fini(struct servers_report *r)
 {
     buf_fini(&r->written);
-    free(r->drift);
-    free(r->cause);
+    mem_free_all(r->drift, r->cause);
 }
 
 const struct log *servers_log(const struct servers_backend *s)
@@ -257,6 +256,8 @@ void servers_note_drift(struct servers_backend *s)
     cleanup(mem_free_ptr) char *what = change_log_sentence(&s->plan.diff);
     struct servers_report *r = &s->report;
     r->drift = mem_printf("in version %lld: %s", (long long)s->at->actual.version, what);
+    log_warn(servers_log(s), "another writer changed the backend", log_str("backend", s->name),
+             log_str("target", servers_target(s)), log_str("repair", r->drift));
 }
 
 /* ---- problems ---- */

@@ -267,13 +267,9 @@ void servers_free(struct servers *e)
         buf_fini(&s->taken_over);
         last_write_fini(&s->last);
         servers_report_fini(&s->report);
-        free(s->overrides);
-        free(s->cause);
-        free(s->write_cause);
+        mem_free_all(s->overrides, s->cause, s->write_cause);
     }
-    free(e->backends);
-    free(e->claims);
-    free(e);
+    mem_free_all(e->backends, e->claims, e);
 }
 
 const struct engine *servers_engine(const struct servers *e)

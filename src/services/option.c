@@ -278,13 +278,7 @@ void port_options_init(struct port_options *o)
 
 void port_options_fini(struct port_options *o)
 {
-    free(o->hostname);
-    free(o->listen_ip);
-    free(o->certificate);
-    free(o->secret);
-    free(o->balance);
-    free(o->path);
-    free(o->health_path);
+    mem_free_all(o->hostname, o->listen_ip, o->certificate, o->secret, o->balance, o->path, o->health_path);
     *o = (struct port_options){0};
 }
 

@@ -50,8 +50,7 @@ void service_owners_fini(struct service_owners *o)
     struct service_owner *one, *next;
     HASH_ITER (hh, o->all, one, next) {
         HASH_DEL(o->all, one); /* NOLINT(clang-analyzer-unix.Malloc) */
-        free(one->owner);
-        free(one);
+        mem_free_all(one->owner, one);
     }
 }
 

@@ -547,9 +547,7 @@ void services_plan_fini(struct services_plan *p)
         free(p->remarks[i].text);
     for (size_t i = 0; i < p->frontend_count; i++)
         free(p->frontends[i].routes);
-    free(p->routes);
-    free(p->frontends);
-    free(p->remarks);
+    mem_free_all(p->routes, p->frontends, p->remarks);
     service_owners_fini(&p->owners);
     tally_fini(&p->ports);
     tally_fini(&p->bytes);

@@ -48,8 +48,7 @@ static int dataplanes_check_entry(const char *entry, const struct settings *c, s
 
 void settings_dataplane_fini(struct settings_dataplane *d)
 {
-    free(d->url);
-    free(d->socket);
+    mem_free_all(d->url, d->socket);
     secret_fini(&d->username);
     secret_fini(&d->password);
     secret_fini(&d->token);

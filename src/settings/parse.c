@@ -240,8 +240,7 @@ static void settings_check_both(struct settings *s, struct settings_findings *fo
                               "CONFIG_KEEP_BACKENDS has %s, whose servers are those of a Service (INGRESS_..., "
                               "HAPROXY_BACKEND_NAME): expected one owner of its server lines",
                               s->config_keep_backends.list[k]);
-    free(s->balance);
-    free(s->adv_check);
+    mem_free_all(s->balance, s->adv_check);
     s->balance = s->adv_check = NULL; /* keep */
 }
 

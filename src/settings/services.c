@@ -59,13 +59,9 @@ static void services_fini(const struct setting *row, struct settings *s)
     (void)row;
     for (size_t i = 0; i < s->mapping_count; i++) {
         struct settings_mapping *m = &s->mappings[i];
-        free(m->namespace);
-        free(m->service);
-        free(m->port);
-        free(m->backend);
+        mem_free_all(m->namespace, m->service, m->port, m->backend);
     }
-    free(s->mappings);
-    free(s->ingress_services);
+    mem_free_all(s->mappings, s->ingress_services);
 }
 
 const struct setting_type type_services = {services_parse_list, services_print_list, services_fini};

@@ -327,9 +327,7 @@ bool settings_template_pods(const struct settings *c)
 static void template_from_fini(const struct setting *row, struct settings *s)
 {
     struct settings_template_from *from = &SETTING_MEMBER(struct settings_template_from, row, s);
-    free(from->folder);
-    free(from->namespace);
-    free(from->name);
+    mem_free_all(from->folder, from->namespace, from->name);
 }
 
 const struct setting_type type_template_from = {template_from_parse, template_from_print, template_from_fini};

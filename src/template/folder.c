@@ -80,8 +80,7 @@ int template_folder_read(const char *path, struct template_folder *ret, struct e
 void template_folder_fini(struct template_folder *f)
 {
     for (size_t i = 0; i < f->count; i++) {
-        free((char *)(uintptr_t)f->files[i].name);
-        free((char *)(uintptr_t)f->files[i].bytes);
+        mem_free_all((char *)(uintptr_t)f->files[i].name, (char *)(uintptr_t)f->files[i].bytes);
     }
     free(f->files);
     *f = (struct template_folder){0};

@@ -14,8 +14,7 @@ void json_path_free(struct json_path *p)
         return;
     for (size_t i = 0; i < p->count; i++)
         free(p->steps[i].field);
-    free(p->steps);
-    free(p);
+    mem_free_all(p->steps, p);
 }
 
 static void json_path_add(struct json_path *p, struct json_path_step step)

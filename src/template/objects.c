@@ -85,9 +85,7 @@ void objects_forget_read(struct objects *o)
     for (size_t i = 0; i < o->count; i++) {
         struct resource *r = &o->resources[i];
         resource_forget_index(r);
-        free(r->objects);
-        free(r->by_root);
-        free(r->list);
+        mem_free_all(r->objects, r->by_root, r->list);
         r->objects = NULL;
         r->by_root = NULL;
         r->list = NULL;
@@ -104,8 +102,7 @@ void objects_free(struct objects *o)
     objects_forget_read(o);
     for (size_t i = 0; i < o->count; i++)
         cache_free(o->resources[i].cache);
-    free(o->resources);
-    free(o);
+    mem_free_all(o->resources, o);
 }
 
 size_t objects_resource_count(const struct objects *o)

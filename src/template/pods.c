@@ -265,8 +265,7 @@ static void pods_read_certificates(struct pods *p, const struct secret_object *c
 static void certificate_fini(struct pods_certificate *c)
 {
     explicit_bzero(c->pem, c->len);
-    free(c->pem);
-    free(c->name);
+    mem_free_all(c->pem, c->name);
 }
 
 void pods_check_certificates(struct pods *p, struct storage_known *known)
@@ -371,8 +370,7 @@ void pods_see(struct pods *p, const struct pods_view *view)
         json_add(certificates, yyjson_mut_strcpy(doc, p->certificates[i].name));
     json_put(doc, root, "ssldir", json_text(doc, view->ssldir));
     yyjson_mut_val *stats = json_put_object(doc, root, "stats");
-    json_put_text(doc, stats, "username", "stats");
-    json_put_text(doc, stats, "password", view->statistics_password);
+    json_fields(doc, stats, json_str("username", "stats"), json_str("password", view->statistics_password));
     yyjson_mut_val *environment = json_put_object(doc, root, "env");
     for (char *const *env = view->env; env != NULL && *env != NULL; env++) {
         size_t len = strcspn(*env, "=");
@@ -400,8 +398,6 @@ void pods_fini(struct pods *p)
         certificate_fini(&p->certificates[i]);
     for (size_t i = 0; i < p->left_out_count; i++)
         free(p->left_out[i].text);
-    free(p->services);
-    free(p->certificates);
-    free(p->left_out);
+    mem_free_all(p->services, p->certificates, p->left_out);
     *p = (struct pods){0};
 }

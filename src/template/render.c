@@ -43,12 +43,9 @@ void rendered_fini(struct rendered *r)
         free(r->files[i].bytes);
     }
     for (size_t i = 0; i < r->remark_count; i++) {
-        free(r->remarks[i].key);
-        free(r->remarks[i].text);
+        mem_free_all(r->remarks[i].key, r->remarks[i].text);
     }
-    free(r->files);
-    free(r->remarks);
-    free(r->owners);
+    mem_free_all(r->files, r->remarks, r->owners);
     *r = (struct rendered){0};
 }
 
@@ -145,9 +142,7 @@ static int pass_run(struct pass *p)
     for (i = 0; i < array_len(job.folders); i++)
         job.folders[i] = (struct engine_text){o->folders[i], strlen(o->folders[i])};
     int rc = engine_run_job(&job);
-    free(sources);
-    free(outputs);
-    free(variables);
+    mem_free_all(sources, outputs, variables);
     return rc;
 }
 

@@ -487,19 +487,15 @@ void template_set_free(struct template_set *s)
             free(w->uses[k].resource);
             set_free_paths(&w->uses[k].names);
         }
-        free(w->uses);
-        free(w->name);
+        mem_free_all(w->uses, w->name);
     }
     for (size_t i = 0; i < s->text_count; i++) {
         set_keys_fini(&s->texts[i], &set_text_keys);
-        free(s->texts[i].name);
-        free(s->texts[i].source);
+        mem_free_all(s->texts[i].name, s->texts[i].source);
     }
     for (size_t i = 0; i < s->test_count; i++)
         set_test_fini(&s->tests[i]);
-    free(s->watches);
-    free(s->texts);
-    free(s->tests);
+    mem_free_all(s->watches, s->texts, s->tests);
     set_keys_fini(&s->targets, &set_target_keys);
     set_keys_fini(s, &set_root_keys);
     yyjson_doc_free(s->global_fixtures);

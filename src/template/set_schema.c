@@ -34,16 +34,15 @@ static yyjson_mut_val *schema_of_json(yyjson_mut_doc *doc, const char *json)
 
 static void schema_put_keys(yyjson_mut_doc *doc, yyjson_mut_val *to, const struct set_keys *keys)
 {
-    json_put_text(doc, to, "description", keys->help);
-    json_put_text(doc, to, "type", "object");
-    json_put_bool(doc, to, "additionalProperties", false);
+    json_fields(doc, to, json_str("description", keys->help), json_str("type", "object"),
+                json_bool("additionalProperties", false));
     yyjson_mut_val *properties = json_put_object(doc, to, "properties");
     for (const struct set_key *key = keys->list; key < keys->list + keys->count; key++) {
         cleanup(mem_free_ptr) char *same = mem_printf("The same as %s.", key->name);
         const char *const names[] = {key->name, key->alias}, *const helps[] = {key->help, same};
         for (size_t i = 0; i < array_len(names) && names[i] != NULL; i++) {
             yyjson_mut_val *schema = schema_of_json(doc, key->schema != NULL ? key->schema : schemas[key->value]);
-            json_put_text(doc, schema, "description", helps[i]);
+            json_fields(doc, schema, json_str("description", helps[i]));
             json_put(doc, properties, names[i], schema);
         }
     }
@@ -55,8 +54,8 @@ void template_set_schema(struct buf *out)
                                                       &set_settings_keys, &set_test_keys, &set_assertion_keys};
     yyjson_mut_val *root;
     cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    json_put_text(doc, root, "title", "set.yaml");
+    json_fields(doc, root, json_str("$schema", "https://json-schema.org/draft/2020-12/schema"),
+                json_str("title", "set.yaml"));
     schema_put_keys(doc, root, &set_root_keys);
     yyjson_mut_val *defs = json_put_object(doc, root, "$defs");
     for (size_t i = 0; i < array_len(mappings); i++)

@@ -45,6 +45,8 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["config", "plan", "--color", "al"], {"always"}),
     (["services", "v"], {"view"}),
     (["services", "explain", "--color", "al"], {"always"}),
+    (["services", "view", "-o", "j"], {"json"}),
+    (["version", "--output", ""], {"text", "json"}),
     (["template", "v"], {"validate"}),
     (["template", "d"], {"diff"}),
     (["template", "test", "--color", "al"], {"always"}),
@@ -52,7 +54,7 @@ CASES: list[tuple[list[str], set[str]]] = [
 ]
 SETTINGS = {"--kubeconfig", "--dry-run", "--log-level"}
 OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"} | SETTINGS, "doctor": {"--output", "--color", "--timeout", "--help"} | SETTINGS,
-           "explain": {"--color", "--timeout", "--help"} | SETTINGS, "check-config": {"--changed", "--help"} | SETTINGS,
+           "explain": {"--output", "--color", "--timeout", "--help"} | SETTINGS, "check-config": {"--changed", "--output", "--help"} | SETTINGS,
            "release": {"--servers", "--yes", "--daemon", "--output", "--color", "--timeout", "--help"} | SETTINGS}
 
 

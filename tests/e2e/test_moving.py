@@ -271,7 +271,7 @@ def test_servers_of_other_names_stay_beside_its_own(world: World, kind: str) -> 
     assert set(world.ours()) == {"node-a", "node-b", *places(world, "node-a", "node-b")}
 
     world.start_with((world.dataplane.file(), before))
-    assert release_command(world, "--servers", "--yes")[0] == 0 and not world.all_ours()
+    assert release_command(world, "--servers", "--yes", "--daemon=none")[0] == 0 and not world.all_ours()
     with go_controller.started(world, kind) as process:
         awaited(world, process, places(world, "node-a", "node-b"))
     assert set(world.all_ours()) == set(places(world, "node-a", "node-b"))

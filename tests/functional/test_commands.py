@@ -21,6 +21,7 @@ from .rig import BY_NODE_PORT, NAMESPACE, SERVICE, SEVERAL, Rig, program
 from .template_sets import CFG, make_set
 
 LONGEST = 30  # s
+NOWHERE = "127.0.0.1:1"
 KUBECONFIG = ('{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],'
               '"clusters": [{"name": "a", "cluster": %s}], "users": [{"name": "a", "user": %s}]}')
 
@@ -77,6 +78,56 @@ def test_check_config_says_where_from(rig: Rig) -> None:
     assert "\nRESYNC_PERIOD=30s  # from the environment\n" in out
 
 
+# --- -o json
+
+def test_check_config_as_json_is_what_it_prints(rig: Rig) -> None:
+    for more in ([], ["--changed"]):
+        env = rig.settings(LISTEN_ADDRESS=NOWHERE)
+        text, found = run("check-config", *more, env=env).stdout, json.loads(run("check-config", "-o", "json", *more, env=env).stdout)
+        place = re.escape(rig.dataplane.url)
+        printed = [re.fullmatch(r"([A-Z0-9_]+)=(.*)  # (.*)", line) for line in text.splitlines() if line[0] != "#"]
+        assert [(s["name"], s["value"], s["from"]) for s in found["settings"]] == [line.groups() for line in printed if line]
+        assert found["remarks"] == [line[2:] for line in text.splitlines() if line[0] == "#"] and (more or re.search(place, str(found["remarks"])))
+    assert {"name": "HAPROXY_DATAPLANE_PASSWORD", "value": "***", "from": "from the environment"} in found["settings"]
+
+
+def test_version_as_json() -> None:
+    found, text = json.loads(run("version", "-o", "json", env={}).stdout), run("--version", env={}).stdout
+    assert set(found) == {"version", "commit", "templates"} and found["templates"] is True
+    assert text.startswith(f"haproxy-k8s-sync {found['version']}") and (found["commit"] is None or found["commit"] in text)
+
+
+def test_services_as_json(tmp_path: pathlib.Path) -> None:
+    with Rig(tmp_path, SEVERAL) as rig:
+        made = objects.service("shop", namespace="shop", node_ports={"web": (80, 30090)},
+                               annotations={"haproxy-kubefigurator.web.listen-port": "19090", "haproxy-kubefigurator.web.use-ssl": "false",
+                                            "haproxy-kubefigurator.web.hostname": "a.example.com", "haproxy-kubefigurator.web.frobnicate": "1"})
+        made["metadata"]["labels"] = {"haproxy-kubefigurator.enabled": "yes"}
+        rig.kube.put(made)
+        env = {"KUBECONFIG": rig.settings()["KUBECONFIG"], "CONFIG_SOURCE": "services", "CONFIG_TARGET": "etcd", "ETCD_ENDPOINTS": "http://127.0.0.1:1", "CLUSTER_NAME": "east"}
+        text, done = run("services", "view", env=env), run("services", "view", "-o", "json", env=env)
+        found = json.loads(done.stdout)
+        assert found["configuration"] == text.stdout and found["problem"] is None and not done.stderr and done.returncode == 0
+        assert [f"no effect: Service {r['namespace']}/{r['service']}: {r['text']}" for r in found["remarks"] if r["served"]] == text.stderr.splitlines() != []
+        words = ("services", "explain", "shop/shop")
+        assert json.loads(run(*words, "-o", "json", env=env).stdout) == {"service": "shop/shop", "lines": run(*words, env=env).stdout.splitlines()}
+
+
+def test_explain_as_json(rig: Rig) -> None:
+    rig.service()
+    rig.pods(1, 2)
+    done = with_rig(rig, "explain", "n1", "-o", "json")
+    backend, = json.loads(done.stdout)["backends"]
+    text = " ".join(with_rig(rig, "explain", "n1").stdout.split())
+    assert done.returncode == 0 and (backend["state"], backend["known"], backend["is_node"]) == ("live", True, True)
+    haproxy, = backend["haproxies"]
+    assert haproxy["url"] == rig.dataplane.url and [line["about"] for line in haproxy["lines"]][-1] == "next"
+    for said in [backend["verdict"], *(rule["text"] for rule in backend["rules"]), *(line["text"] for line in haproxy["lines"])]:
+        assert " ".join(said.split()) in text, said
+    unknown = with_rig(rig, "explain", "n99", "-o", "json")
+    assert unknown.returncode == 1 and json.loads(unknown.stdout)["known"] is False and "n99 is unknown" in unknown.stderr
+
+
 def test_only_what_is_changed(rig: Rig) -> None:
     out = with_rig(rig, "check-config", "--changed", LOG_LEVEL="info", PARK_TTL="1h", DRAIN_TIMEOUT="31s").stdout
     names = re.findall("^([A-Z_]+)=", out, re.M)
@@ -109,9 +160,9 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize("words, says", [
-    (["plna"], 'unknown command "plna"; did you mean "plan"?'), (["config", "aply"], 'did you mean "apply"?'), (["help", "doktor"], 'did you mean "doctor"?'),
+    (["plna"], 'unknown command "plna"; did you mean "plan"?'), (["config", "aply"], 'did you mean "config apply"?'), (["help", "doktor"], 'did you mean "doctor"?'),
     (["--dry-rnu"], 'unknown flag "--dry-rnu"; did you mean "--dry-run"?'), (["plan", "--kubeconfg=/k"], 'did you mean "--kubeconfig"?'),
-    (["plan", "--colr=never"], 'did you mean "--color"?'), (["explain", "-o", "json", "n1"], "explain prints text only"),
+    (["plan", "--colr=never"], 'did you mean "--color"?'), (["copy-to", "-o", "json", "f"], "copy-to prints text only"),
     (["--namespace=x", "plan"], "is used only with --mode"), (["copy-to", "--dry-run", "/tmp"], "--dry-run has no effect")])
 def test_unknown_words_name_the_nearest(words: list[str], says: str) -> None:
     done = run(*words, env={})
@@ -290,6 +341,14 @@ def test_the_page_has_all_codes_and_commands() -> None:
     assert {row[0] for row in rows(0)} == defined | {"0", "1"}
     usage = re.findall(r"^(?:usage:| {6}) haproxy-k8s-sync ([a-z][\w-]*(?: [a-z]+)?)", run("help", "all", env={}).stdout, re.M)
     assert {word for command, *_ in rows(1)[1:] for word in with_words(command)} == set(usage)
+
+
+def test_the_page_has_each_verdict_of_plan() -> None:
+    """What the code is for each is tested in tests/unit/daemon/inspect/test_inspect_report.c."""
+    table = (ROOT / "src/daemon/inspect/inspect_report.c").read_text().split("} verdicts[] = {", 1)[1].split("};", 1)[0]
+    codes = {"EXIT_SUCCESS": "0", "INSPECT_EXIT_UNKNOWN": "1", "INSPECT_EXIT_CHANGES": "2"}
+    defined = {(word, codes[status]) for word, status in re.findall(r'\{"(\w+)", (\w+)\}', table)}
+    assert {(word, code) for code, text in rows(2) for word in re.findall("`([a-z_]+)`", text)} == defined
 
 
 Cell = tuple[str, int]

@@ -81,6 +81,19 @@ def test_without_a_status_page(rig: Rig) -> None:
     found.says("daemon.sync", "skip", "STATUS_PAGE")
 
 
+def test_one_that_listens_elsewhere(running: Rig) -> None:
+    assert running.daemon and running.daemon.process
+    found = look(running, LISTEN_ADDRESS=f"127.0.0.1:{free_port()}").says("daemon.running", "warn", "nothing answers at LISTEN_ADDRESS; ")
+    assert f"process {running.daemon.process.pid} of this machine is a daemon for {running.dataplane.url}, with LISTEN_ADDRESS=" in found["found"]
+    assert f"127.0.0.1:{running.daemon.port}" in found["found"]
+
+
+def test_one_that_manages_something_else(running: Rig) -> None:
+    found = look(running, **at(running), HAPROXY_BACKEND_NAME="other")
+    found.says("daemon.settings", "warn", f"it has other backends: {BACKEND} {NAMESPACE}/{SERVICE}:")
+    assert look(running, **at(running)).all("daemon.settings") == []
+
+
 class Other(BaseHTTPRequestHandler):
     status, body = "", ""
 
@@ -152,6 +165,9 @@ def test_the_backends_that_there_are(several: Rig) -> None:
     found = look(several, HAPROXY_BACKEND_NAME="eb2")
     failed = found.says("backend.exists", "fail", "haproxy.cfg has no backend of this name; it has be2, ")
     assert "be, " in failed["found"] + ", " and "be3" in failed["found"]
+    assert failed["fixes"][0]["how"] == "did you mean be2? Then set (or in INGRESS_SERVICES)" and lines(failed)[0] == "HAPROXY_BACKEND_NAME=be2"
+    far = look(several, HAPROXY_BACKEND_NAME="nowhere").says("backend.exists", "fail", "; it has ")
+    assert lines(far)[0] == "backend nowhere", "none is near: it is a new one"
 
 
 def test_the_services_that_there_are(several: Rig) -> None:

@@ -170,6 +170,9 @@ def test_a_command_does_not_wait_for_it(rig: Rig, command: str, cause: str) -> N
                 "KUBECONFIG": str(rig.kube.kubeconfig(rig.home / "mine", **{"token": "good", **config}))}
     done = run(*words, "--timeout=10m", env={name: value for name, value in settings.items() if value})
     assert done.returncode == 1 and len(re.findall(CAUSES[cause][1], done.stdout + done.stderr)) == 1, done.stdout + done.stderr
+    if command in ("plan", "explain"):
+        said = " ".join(done.stderr.split())
+        assert re.match("Kubernetes API https?://[^ ]* cannot be used: ", said) and said.endswith("doctor checks the way to it"), done.stderr
 
 
 REFUSED = ({"HAPROXY_DATAPLANE_URL": "http://127.0.0.1:1"}, "Connection refused")

@@ -57,6 +57,7 @@ def test_wrong_password_names_the_settings_and_never_the_password(rig: Rig) -> N
     rig.start(HAPROXY_DATAPLANE_PASSWORD=PASSWORD)
     body = rig.daemon.wait_not_ready("refused the credentials")
     assert "HAPROXY_DATAPLANE_USERNAME" in body and "userlist" in body and "HTTP 401" in body
+    assert "HAPROXY_DATAPLANE_PASSWORD (or HAPROXY_DATAPLANE_PASSWORD_FILE)" in body and "haproxy-k8s-sync doctor shows" in body
     rig.daemon.wait_metric("http_requests_total", 4, target=rig.dataplane.url, code="401")
     assert count(rig, 'level=error msg="the Data Plane API refused the credentials') == 1
     assert PASSWORD not in rig.daemon.log() + body

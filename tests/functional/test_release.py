@@ -58,7 +58,7 @@ def test_json_says_the_same(with_lines: Make) -> None:
     first, url = rig.dataplane.url, rig.pairs[1].dataplane.url
     status, said = release(rig, "-o", "json")
     found = json.loads(said)
-    assert status == 2 and found["released"] is found["writes"] is False and found["problems"] == []
+    assert status == 2 and found["released"] is found["writes"] is False and ["nothing shows one that runs elsewhere" in text for text in found["problems"]] == [True]
     assert found["haproxies"] == [{"url": place, "released": False, "problem": None} for place in (first, url)]
     one, other = found["backends"]
     changes = [{"op": "remove", "server": name, "parked": True} for name in ("n2", "n3")]
@@ -108,7 +108,7 @@ def test_the_last_servers_are_not_removed_unasked(with_lines: Make) -> None:
 
 def test_what_is_not_managed_stays_and_is_counted(with_lines: Make) -> None:
     rig = with_lines()
-    status, said = release(rig, "--servers", "--yes", HAPROXY_KEEP_SERVERS="n3")
+    status, said = release(rig, "--servers", "--yes", "--daemon=none", HAPROXY_KEEP_SERVERS="n3")
     assert status == 0 and "2 lines removed" in said and "2 not managed" in said, said
     assert set(rig.all_lines()) == {"n3", "sorry"}
 
@@ -128,6 +128,42 @@ def test_a_leader_elsewhere_is_a_daemon_that_runs(with_lines: Make) -> None:
     assert not rig.writes()
     lease(rig, 60)
     assert release(rig, "--yes", LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)[0] == 0
+
+
+def test_live_servers_go_where_it_is_certain_that_no_daemon_runs(with_lines: Make) -> None:
+    rig = with_lines()
+    status, said = release(rig, "--servers", "--yes")
+    assert status == 1 and "nothing shows one that runs elsewhere" in said and "release --servers --yes --daemon=none" in said, said
+    rig.kube.stop()
+    elect = {"LEADER_ELECT": "true", "LEASE_NAMESPACE": NAMESPACE}
+    status, said = release(rig, "--servers", "--yes", **elect)
+    assert status == 1 and "cannot be read" in said and not rig.writes(), said
+    status, said = release(rig, "--servers", "--yes", "--daemon=none", **elect)
+    assert status == 0 and set(rig.all_lines()) == {"sorry"}, said
+
+
+def test_the_lease_makes_it_certain(with_lines: Make) -> None:
+    rig = with_lines()
+    lease(rig, 60)
+    status, said = release(rig, "--servers", "--yes", LEADER_ELECT="true", LEASE_NAMESPACE=NAMESPACE)
+    assert status == 0 and "elsewhere" not in said and set(rig.all_lines()) == {"sorry"}, said
+
+
+def test_a_daemon_of_this_machine_that_listens_elsewhere(with_lines: Make) -> None:
+    rig = with_lines()
+    rig.service()
+    rig.start(RESYNC_PERIOD="1s")
+    rig.wait_in_sync()
+    assert rig.daemon and rig.daemon.process
+    before = rig.writes()
+    for words in (["--yes"], ["--servers", "--yes"]):
+        status, said = release(rig, *words)
+        assert status == 1 and f"process {rig.daemon.process.pid} of this machine" in said and f"LISTEN_ADDRESS=127.0.0.1:{rig.daemon.port}" in said, said
+    assert rig.writes() == before
+    rig.daemon.wait_ready()
+    assert release(rig, "--servers", "--yes", "--daemon=none")[0] == 0, "what is said to be so is believed"
+    rig.daemon.wait_log('level=warn msg="another writer changed the backend" backend=be .*n1')
+    rig.wait_servers(1)
 
 
 def test_a_cluster_that_is_gone_does_not_stand_against_it(with_lines: Make) -> None:

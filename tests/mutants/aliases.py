@@ -33,7 +33,7 @@ room("command line, flags", ("test_flags",), (
     Mutant("a flag that is none here has no fix", FLAGS, "        if (str_has_prefix(word, refused[i].begin))\n", "        if (false)\n"),
     Mutant("a secret may be a flag", FLAGS, "{\"dataplane-password\", ", "{\"dataplane-passwort\", "),
     Mutant("a switch takes the next word", FLAGS, ": is_switch ? \"true\" : *at", ": *at"),
-    Mutant("of two flags the first counts", FLAGS, "        free(f->environment[at]);\n    } else {", "        free(f->given[f->count].word);\n        f->given[at].word = mem_strdup(word);\n        return;\n    } else {"),
+    Mutant("of two flags the first counts", FLAGS, "        mem_free_all(f->given[at].word, f->environment[at]);\n    } else {", "        free(f->given[at].word);\n        f->given[at].word = mem_strdup(word);\n        return;\n    } else {"),
     Mutant("a flag is one behind --, too", FLAGS, "        over = over || str_eq(argv[at], \"--\");\n", ""),
     Mutant("the next flag is a value", FLAGS, " || (word[len] != '=' && value[0] == '-')", ""),
     Mutant("a variable is stronger than a flag", FLAGS, "    memcpy(f.environment + f.count, environ_, variables * sizeof(*f.environment));\n", "    memmove(f.environment + variables, f.environment, f.count * sizeof(*f.environment));\n    memcpy(f.environment, environ_, variables * sizeof(*f.environment));\n"),

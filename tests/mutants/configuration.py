@@ -100,8 +100,9 @@ room("configuration, the engine", ("test_configuration", "test_configuration_str
     Mutant("what goes back is forgotten with a new document", TARGET, "write = t->failed.restores || (", "write = t->sent.progress == PROGRESS_RESTORING || ("),
     Mutant("it is written while a reload is under way", TARGET, "bool loading = write && v.reload == RELOAD_PENDING;", "bool loading = false;"),
     Mutant("the wrong file goes back", TARGET, "target_text(t, restores ? t->has.good : s->asked->content)", "target_text(t, restores ? t->of->document->content : s->asked->content)"),
-    Mutant("a lockout is sent", RUNS, "else if (!o->allow_lockout && is != NULL", "else if (false && is != NULL"),
-    Mutant("a lockout is never asked for", RUNS, "else if (!o->allow_lockout && is != NULL", "else if (is != NULL"),
+    Mutant("a lockout is sent", RUNS, "else if (!o->dry_run && target_check", "else if (false && target_check"),
+    Mutant("a dry run stops at a lockout", RUNS, "else if (!o->dry_run && target_check", "else if (target_check"),
+    Mutant("a lockout is never asked for", RUNS, "if (t->of->options.allow_lockout || is == NULL", "if (is == NULL"),
     Mutant("what was asked about an older document counts", TARGET, "    if (asked != target_document(t)) {", "    if (false) {"),
     Mutant("applied before it runs", RUNS, "if (d == NULL || !instance_at_rest(t->in) || ", "if (d == NULL || "),
     Mutant("applied while a reload before the start is under way", RUNS, " || !instance_view(t->in).last_reload_known)\n        return;", ")\n        return;"),
@@ -296,7 +297,7 @@ room("configuration, certificates that are known", ("test_storage_known",), (
     Mutant("what is found was not asked for", "haproxy/storage_known.c", "    c->asked = true;\n    *ret_place = c->place;", "    *ret_place = c->place;"),
 ))
 room("configuration, what is reported of it", ("test_annotate", "test_config_report"), (
-    Mutant("annotations of others are overwritten", ANNOTATE, '        json_put_text(doc, holder, "resourceVersion", version);\n', ""),
+    Mutant("annotations of others are overwritten", ANNOTATE, '        json_fields(doc, holder, json_str("resourceVersion", version));\n', ""),
     Mutant("a ConfigMap is annotated", ANNOTATE, 'version != NULL ? "metadata" : "data"', '"metadata"'),
     Mutant("a conflict is no conflict", ANNOTATE, "status == 409 ? ANNOTATE_CONFLICT :", ""),
     Mutant("a right that is missing comes with time", ANNOTATE, "status == 403 ? ANNOTATE_DENIED :", ""),

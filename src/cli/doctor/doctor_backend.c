@@ -35,9 +35,10 @@ static bool report_exists(const struct doctor *d, const struct inspect_report *s
             nearest_add(&n, section->name, nearest_distance(&n, section->name));
     }
     cleanup(mem_free_ptr) char *names = nearest_text(&n);
-    doctor_set(s, "backend", b->of->backend);
-    doctor_set(s, "problem", b->unseen.message);
+    doctor_sets(s, {"backend", b->of->backend}, {"problem", b->unseen.message});
     doctor_set_if(s, "others", "; it has ", names, "");
+    doctor_set_if(s, "meant", "did you mean ", nearest_name(&n), "? Then set (or in INGRESS_SERVICES)");
+    doctor_set_if(s, "meant-line", "HAPROXY_BACKEND_NAME=", nearest_name(&n), "");
     doctor_word(s, "managed", "%zu", managed);
     doctor_word(s, "unmanaged", "%zu", exists ? b->actual.server_count - managed + b->actual.template_count : 0);
     const struct doctor_row rows[] = {
@@ -49,7 +50,8 @@ static bool report_exists(const struct doctor *d, const struct inspect_report *s
         {true, CHECK_FAIL,
          "haproxy.cfg has no backend of this name{others}\n"
          "why HAPROXY_BACKEND_NAME (or the name after = in INGRESS_SERVICES) must name one of its backends\n"
-         "fix add it to haproxy.cfg, then reload HAProxy:\n  backend {backend}\n    mode tcp\n"
+         "fix {meant}\n  {meant-line}\n"
+         "or add it to haproxy.cfg, then reload HAProxy:\n  backend {backend}\n    mode tcp\n"
          "or let the daemon create it:\n  HAPROXY_CREATE_BACKEND=true"},
     };
     doctor_first(s, "backend.exists", "backend", rows);

@@ -45,17 +45,14 @@ static void set_words(const struct doctor_peer *p, const struct http_connection 
     /* Without the "GET URL: " in front: the section is about that URL. */
     const char *said = error != NULL ? error->message : "",
                *behind = str_has_prefix(said, "GET ") ? strstr(said, ": ") : NULL;
-    doctor_set(s, "error", behind != NULL ? behind + 2 : said);
-    doctor_set(s, "socket", p->unix_socket);
-    doctor_set(s, "no-name",
-               proxy != NULL ? proxy : "the name is wrong, or this machine's DNS server does not know it");
+    doctor_sets(
+        s, {"error", behind != NULL ? behind + 2 : said}, {"socket", p->unix_socket},
+        {"no-name", proxy != NULL ? proxy : "the name is wrong, or this machine's DNS server does not know it"});
     doctor_set_if(s, "and-proxy", "; ", proxy, "");
-    doctor_set(s, "listeners", p->shown_by);
-    doctor_set(s, "ca-setting", p->ca_setting);
+    doctor_sets(s, {"listeners", p->shown_by}, {"ca-setting", p->ca_setting});
     doctor_set_if(s, "or-name-setting", ", or set it in ", p->name_setting, "");
-    doctor_set(s, "cert-setting", p->cert_setting);
-    doctor_set(s, "peer", got->peer[0] != '\0' ? got->peer : p->url);
-    doctor_set(s, "took", "");
+    doctor_sets(s, {"cert-setting", p->cert_setting}, {"peer", got->peer[0] != '\0' ? got->peer : p->url},
+                {"took", ""});
     if (got->took_us > 0)
         doctor_word(s, "took", ", %.1f ms", (double)got->took_us / 1000.0);
 }

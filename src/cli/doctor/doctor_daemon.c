@@ -5,7 +5,9 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/inspect.h"
 #include "cli/running_daemon.h"
+#include "daemon/inspect/inspect.h"
 #include "json/read.h"
 #include "settings/settings.h"
 #include "cli/doctor/doctor.h"
@@ -67,15 +69,20 @@ static void daemon_report_ready(const struct daemon_answer *ready, struct doctor
 }
 
 /* True: a daemon answers. */
-static bool daemon_report_running(const struct daemon_answer *ready, struct doctor_section *s)
+static bool daemon_report_running(const struct doctor *d, const struct daemon_answer *ready, struct doctor_section *s)
 {
     bool answers = ready->error.kind == ERROR_NONE;
     const char *body = buf_str(&ready->body);
     bool lines = str_has_prefix(body, "[+]") || str_has_prefix(body, "[-]");
     bool is_one = answers && lines && (ready->status == 200 || ready->status == 503);
-    doctor_set(s, "problem", ready->error.message);
+    cleanup(mem_free_ptr) char *elsewhere = answers || ready->connected ? NULL : running_daemon_process(d->settings);
+    doctor_sets(s, {"elsewhere", elsewhere}, {"problem", ready->error.message});
     doctor_word(s, "status", "%d", ready->status);
     const struct doctor_row rows[] = {
+        {elsewhere != NULL, CHECK_WARN,
+         "nothing answers at LISTEN_ADDRESS; {elsewhere}\n"
+         "why that daemon has other settings than these, and what was checked here may not be what it does\n"
+         "fix run doctor with the settings of that daemon"},
         {!answers && !ready->connected, CHECK_SKIP,
          "not running: nothing answers at LISTEN_ADDRESS, which is no failure"},
         {!answers, CHECK_WARN,
@@ -91,6 +98,27 @@ static bool daemon_report_running(const struct daemon_answer *ready, struct doct
     return is_one;
 }
 
+/* As `plan` compares them; one that does not lead, or has not read all, does not say them. */
+static void daemon_report_settings(const struct doctor *d, const char *url, struct doctor_section *s)
+{
+    cleanup(daemon_answer_fini) struct daemon_answer plan = {0};
+    cleanup(buf_fini) struct buf ours = {0};
+    cleanup(mem_free_ptr) char *path = inspect_query(&(const struct inspect_page){.json = true}, url);
+    daemon_get(d->base, url, path, d->options->timeout_ms, &plan);
+    cleanup(json_doc_free_ptr) yyjson_doc *doc =
+        plan.status == 200 ? json_parse(buf_str(&plan.body), plan.body.len, 0, "its plan", NULL) : NULL;
+    const char *theirs = daemon_text(yyjson_doc_get_root(doc), "settings");
+    inspect_print_settings(d->settings, &ours);
+    cleanup(mem_free_ptr) char *other = *theirs != '\0' ? inspect_other_settings(theirs, buf_str(&ours)) : NULL;
+    doctor_set(s, "other", other);
+    if (other != NULL)
+        doctor_say(
+            s, CHECK_WARN, "daemon.settings", "settings",
+            "{other}\n"
+            "why it manages something else than these settings name, so what was checked here is not what it does\n"
+            "fix run doctor with the settings of that daemon");
+}
+
 void doctor_daemon_report(struct doctor *d)
 {
     cleanup(daemon_answer_fini) struct daemon_answer ready = {0}, page = {0};
@@ -99,7 +127,7 @@ void doctor_daemon_report(struct doctor *d)
         return;
     struct doctor_section *s = doctor_section(d->report, "daemon", url, NULL);
     daemon_get(d->base, url, "/readyz", d->options->timeout_ms, &ready);
-    if (!daemon_report_running(&ready, s))
+    if (!daemon_report_running(d, &ready, s))
         return;
     daemon_report_ready(&ready, d->report, s);
     daemon_get(d->base, url, "/status", d->options->timeout_ms, &page);
@@ -111,8 +139,7 @@ void doctor_daemon_report(struct doctor *d)
     }
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *is = daemon_text(root, "version");
-    doctor_set(s, "is", is);
-    doctor_set(s, "version", d->options->version);
+    doctor_sets(s, {"is", is}, {"version", d->options->version});
     const struct doctor_row rows[] = {
         {str_eq(is, d->options->version), CHECK_OK, "{is}, as this program"},
         {true, CHECK_WARN,
@@ -122,6 +149,7 @@ void doctor_daemon_report(struct doctor *d)
          "  kubectl -n haproxy-k8s-sync rollout restart deploy/haproxy-k8s-sync"},
     };
     doctor_first(s, "daemon.version", "version", rows);
+    daemon_report_settings(d, url, s);
     daemon_report_sync(root, s);
     /* What /readyz lets pass, and a person should see: objects that are left out, removals that are delayed. */
     struct text_list seen = {.between = "; ", .max = NAMES_SHOWN};

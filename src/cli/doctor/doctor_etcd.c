@@ -224,8 +224,7 @@ static bool report_member(const struct doctor_etcd *e, const struct member *m, s
         doctor_skip(s, "etcd.version", "version", "needs a connection");
         return false;
     }
-    doctor_set(s, "version", m->version);
-    doctor_set(s, "problem", m->error.message);
+    doctor_sets(s, {"version", m->version}, {"problem", m->error.message});
     const struct doctor_row rows[] = {
         {m->version == NULL, CHECK_FAIL,
          "no etcd answers at this URL: {problem}\n"
@@ -248,9 +247,8 @@ static void report_path(const struct doctor_etcd *e, const struct error *why, bo
     static const char id[] = "etcd.credentials", label[] = "credentials";
     const char *user = e->settings->etcd.user;
     bool read = why->kind == ERROR_NONE, forbidden = why->http_status == PERMISSION_DENIED;
-    doctor_set(s, "problem", why->message);
-    doctor_set(s, "role", writes ? "producer" : "load-balancer");
-    doctor_set(s, "right", writes ? "readwrite" : "read");
+    doctor_sets(s, {"problem", why->message}, {"role", writes ? "producer" : "load-balancer"},
+                {"right", writes ? "readwrite" : "read"});
     if ((read || forbidden) && user != NULL)
         doctor_ok(s, id, label, "user %s, or etcd has no authentication enabled", user);
     else if (read || forbidden)
@@ -265,8 +263,7 @@ static void report_path(const struct doctor_etcd *e, const struct error *why, bo
                    "  etcdctl user list\n  etcdctl user passwd {user}");
         return;
     }
-    doctor_set(s, "user", user != NULL ? user : "USER");
-    doctor_set(s, "status", "");
+    doctor_sets(s, {"user", user != NULL ? user : "USER"}, {"status", ""});
     if (!writes)
         doctor_word(s, "status", "etcdctl role grant-permission load-balancer --prefix=true readwrite %s/status/",
                     e->settings->etcd.path);
@@ -296,10 +293,8 @@ static void report_published(const struct doctor_etcd *e, bool writes, struct do
     bool is_mine = !writes || str_empty(m->cluster) || str_eq(m->cluster, e->settings->cluster_name);
     if (e->is_manifest)
         rfc3339_format(m->published_ms * 1000, 0, when);
-    doctor_set(s, "no-manifest", e->no_manifest.message);
-    doctor_set(s, "cluster", m->cluster);
-    doctor_set(s, "producer", m->producer);
-    doctor_set(s, "cluster-name", e->settings->cluster_name);
+    doctor_sets(s, {"no-manifest", e->no_manifest.message}, {"cluster", m->cluster}, {"producer", m->producer},
+                {"cluster-name", e->settings->cluster_name});
     doctor_word(s, "version", "%" PRIu64 "%s%s, by %s at %s", m->version, str_empty(m->cluster) ? "" : " of cluster ",
                 m->cluster != NULL ? m->cluster : "", m->producer != NULL ? m->producer : "", when);
     const struct doctor_row rows[] = {

@@ -290,8 +290,7 @@ static bool report_api(const struct doctor_dataplane *p, const struct settings_d
     const struct doctor_reply *v3 = &p->gets[DATAPLANE_V3], *v2 = &p->gets[DATAPLANE_V2];
     bool refused = v3->status == 401 || v3->status == 403, good = v3->error.kind == ERROR_NONE;
     bool old = v2->asked && (v2->error.kind == ERROR_NONE || v2->status == 401);
-    doctor_set(s, "problem", v3->error.message);
-    doctor_set(s, "version", p->version != NULL ? p->version : "3");
+    doctor_sets(s, {"problem", v3->error.message}, {"version", p->version != NULL ? p->version : "3"});
     doctor_set_if(s, "of-version", " (", p->version, ")");
     const struct doctor_row rows[] = {
         {good, CHECK_OK, "Data Plane API {version}"},
@@ -375,8 +374,8 @@ static void report_reloads(const struct doctor_dataplane *p, struct doctor_secti
 {
     const struct doctor_reply *get = &p->gets[DATAPLANE_RELOADS];
     const struct reload_history *r = &p->reloads;
-    doctor_set(s, "problem", get->asked ? get->error.message : "not asked before the timeout");
-    doctor_set(s, "response", !str_empty(r->response) ? r->response : "no message (is HAProxy running?)");
+    doctor_sets(s, {"problem", get->asked ? get->error.message : "not asked before the timeout"},
+                {"response", !str_empty(r->response) ? r->response : "no message (is HAProxy running?)"});
     const struct doctor_row rows[] = {
         {!has(p, DATAPLANE_RELOADS), CHECK_SKIP, "the API does not say: {problem}"},
         {r->last_failed, CHECK_FAIL,
@@ -399,10 +398,9 @@ static void report_target(const struct inspect_target *t, struct doctor_section 
         doctor_warn(s, "haproxy.drift", "drift", "running HAProxy differs from haproxy.cfg: %s", t->drift);
         doctor_help(s, "why an operator or another writer changed only one of them; the daemon would reload the file");
     }
-    doctor_set(s, "problem", t->file_problem);
-    doctor_set(s, "warning", t->file_warning);
-    doctor_set(s, "rewrites",
-               "the Data Plane API rewrites the whole file with each change, which would change its meaning");
+    doctor_sets(
+        s, {"problem", t->file_problem}, {"warning", t->file_warning},
+        {"rewrites", "the Data Plane API rewrites the whole file with each change, which would change its meaning"});
     const struct doctor_row rows[] = {
         {t->file_problem != NULL, CHECK_FAIL,
          "{problem}\n"
@@ -467,10 +465,7 @@ void doctor_spiffe_report(const struct spiffe *spiffe, struct doctor_report *r)
     char end[RFC3339_BYTES] = "";
     if (state.id != NULL)
         rfc3339_format(state.not_after_s * 1000000, 0, end);
-    doctor_set(s, "problem", state.problem);
-    doctor_set(s, "socket", state.socket);
-    doctor_set(s, "id", state.id);
-    doctor_set(s, "end", end);
+    doctor_sets(s, {"problem", state.problem}, {"socket", state.socket}, {"id", state.id}, {"end", end});
     const struct doctor_row agent[] = {
         {state.problem == NULL, CHECK_OK, "answers"},
         {true, CHECK_FAIL,

@@ -214,8 +214,7 @@ void doctor_kubernetes_names(struct doctor *d, const char *path, const char *key
 void doctor_kubernetes_fini(struct doctor_kubernetes *k)
 {
     doctor_rights_fini(&k->rights);
-    free(k->version);
-    free(k->user);
+    mem_free_all(k->version, k->user);
     *k = (struct doctor_kubernetes){0};
 }
 
@@ -301,12 +300,10 @@ static void report_credentials(const struct doctor_kubernetes *k, const struct d
     const struct kube_access *access = d->options->access;
     const struct doctor_reply *self = &k->self;
     bool refused = k->reached.status == 401 || self->status == 401;
-    doctor_set(s, "refusal", k->reached.status == 401 ? k->reached.error.message : self->error.message);
-    doctor_set(s, "source", access->source);
-    doctor_set(s, "user", k->user);
-    doctor_set(s, "token", access->token_path);
-    doctor_set(s, "namespace", access->namespace != NULL ? access->namespace : settings_first_namespace(d->settings));
-    doctor_set(s, "silence", self->error.kind != ERROR_NONE ? self->error.message : "not asked before the timeout");
+    doctor_sets(s, {"refusal", k->reached.status == 401 ? k->reached.error.message : self->error.message},
+                {"source", access->source}, {"user", k->user}, {"token", access->token_path},
+                {"namespace", access->namespace != NULL ? access->namespace : settings_first_namespace(d->settings)},
+                {"silence", self->error.kind != ERROR_NONE ? self->error.message : "not asked before the timeout"});
     const struct doctor_row rows[] = {
         {refused, CHECK_FAIL,
          "refused: {refusal}\n"
@@ -334,11 +331,9 @@ static void report_credentials(const struct doctor_kubernetes *k, const struct d
 
 static void report_version(const struct doctor_kubernetes *k, const struct doctor *d, struct doctor_section *s)
 {
-    doctor_set(s, "url", d->options->access->server);
-    doctor_set(s, "version", k->version);
-    doctor_set(s, "no-version",
-               k->reached.error.kind != ERROR_NONE ? k->reached.error.message
-                                                   : "the answer to /version has no version");
+    doctor_sets(s, {"url", d->options->access->server}, {"version", k->version},
+                {"no-version", k->reached.error.kind != ERROR_NONE ? k->reached.error.message
+                                                                   : "the answer to /version has no version"});
     const struct doctor_row rows[] = {
         {!is_one(k), CHECK_FAIL,
          "no Kubernetes API answers at this URL: {no-version}\n"

@@ -190,15 +190,13 @@ void local_facts_read(struct local_facts *f, const struct settings_local *l)
 
 static void facts_free_owner(struct local_owner *o)
 {
-    free(o->user);
-    free(o->group);
+    mem_free_all(o->user, o->group);
 }
 
 static void facts_free_socket(struct local_socket_facts *s)
 {
     facts_free_owner(&s->owner);
-    free(s->problem);
-    free(s->level);
+    mem_free_all(s->problem, s->level);
 }
 
 static void facts_free_list(char **list, size_t count)

@@ -123,9 +123,7 @@ static void judge_config(const struct local_facts *f, struct doctor_section *s)
     doctor_word(s, "max-size", "%zu", (size_t)LOCAL_FILE_MAX_BYTES);
     doctor_word(s, "owner", "%s:%s, mode %04o", o->user != NULL ? o->user : "", o->group != NULL ? o->group : "",
                 o->mode);
-    doctor_set(s, "file-user", o->user);
-    doctor_set(s, "file-group", o->group);
-    doctor_set(s, "folder", file->folder);
+    doctor_sets(s, {"file-user", o->user}, {"file-group", o->group}, {"folder", file->folder});
     doctor_word(s, "folder-owner", "%s:%s, mode %04o", folder->user != NULL ? folder->user : "",
                 folder->group != NULL ? folder->group : "", folder->mode);
     doctor_word(s, "folder-mode", "%04o", folder->mode);
@@ -270,10 +268,10 @@ static void judge_environment(const struct local_facts *f, const struct settings
     const char *file = settings->local.environment_file;
     bool shown = f->shows_environment;
     cleanup(mem_free_ptr) char *names = shown && file == NULL ? NULL : environment_differs(f);
-    doctor_set(s, "names", names);
-    doctor_set(s, "environment-file", file);
-    doctor_set(s, "means",
-               "haproxy.cfg means to the check what it does not mean to HAProxy: what HAProxy refuses may be written");
+    doctor_sets(
+        s, {"names", names}, {"environment-file", file},
+        {"means",
+         "haproxy.cfg means to the check what it does not mean to HAProxy: what HAProxy refuses may be written"});
     doctor_word(s, "environment", "of haproxy -c: %s%s%s",
                 file != NULL ? "that of "
                 : shown      ? "HAProxy's own (show env, by "
@@ -473,9 +471,8 @@ static void judge_stats(const struct local_facts *f, const struct settings *sett
         foreign = foreign && f->processes.processes[i].pid != (pid_t)f->info.pid;
     cleanup(mem_free_ptr) char *problem =
         through_master ? mem_strdup(k->problem) : socket_problem(k, "HAPROXY_STATS_SOCKET", f->self.user);
-    doctor_set(s, "problem", problem);
-    doctor_set(s, "by", through_master ? "the master's socket" : k->path);
-    doctor_set(s, "level", k->level != NULL ? k->level : "unknown");
+    doctor_sets(s, {"problem", problem}, {"by", through_master ? "the master's socket" : k->path},
+                {"level", k->level != NULL ? k->level : "unknown"});
     const struct doctor_row rows[] = {
         {!k->asked, CHECK_SKIP, "needs the master's socket, see above, or HAPROXY_STATS_SOCKET"},
         {!k->answered && through_master, CHECK_FAIL,
@@ -520,14 +517,13 @@ static void judge_drift(const struct settings *settings, const struct inspect_ta
     for (size_t i = 0; i < settings->mapping_count && absent == NULL; i++)
         if (t->backends[i].seen && t->backends[i].actual.exists && !t->backends[i].runtime.readable)
             absent = &t->backends[i];
-    doctor_set(s, "backend", absent != NULL ? absent->of->backend : NULL);
-    doctor_set(s, "problem",
-               absent == NULL                ? NULL
-               : absent->runtime.why != NULL ? absent->runtime.why
-                                             : "no reason given");
-    doctor_set(s, "drift", t->drift);
-    doctor_set(s, "cause",
-               "the file was written and not loaded, or a server was changed by hand; the daemon would reload");
+    doctor_sets(
+        s, {"backend", absent != NULL ? absent->of->backend : NULL},
+        {"problem", absent == NULL                ? NULL
+                    : absent->runtime.why != NULL ? absent->runtime.why
+                                                  : "no reason given"},
+        {"drift", t->drift},
+        {"cause", "the file was written and not loaded, or a server was changed by hand; the daemon would reload"});
     const struct doctor_row rows[] = {
         {absent != NULL, CHECK_WARN,
          "backend {backend} is in haproxy.cfg, and not in what runs: {problem}\n"
@@ -554,12 +550,9 @@ void local_judge(const struct local_facts *f, const struct settings *settings, c
     if (!listed)
         buf_printf(&line, " -f %s", l->file);
     cleanup(mem_free_ptr) char *files = buf_take(&line);
-    doctor_set(s, "user", f->self.user);
-    doctor_set(s, "group", f->self.group);
-    doctor_set(s, "program", f->program);
-    doctor_set(s, "files", files);
-    doctor_set(s, "master", l->master_socket != NULL ? l->master_socket : USUAL_MASTER_SOCKET);
-    doctor_set(s, "stats", l->stats_socket != NULL ? l->stats_socket : USUAL_STATS_SOCKET);
+    doctor_sets(s, {"user", f->self.user}, {"group", f->self.group}, {"program", f->program}, {"files", files},
+                {"master", l->master_socket != NULL ? l->master_socket : USUAL_MASTER_SOCKET},
+                {"stats", l->stats_socket != NULL ? l->stats_socket : USUAL_STATS_SOCKET});
     judge_config(f, s);
     judge_program(f, settings, s);
     judge_check(f, settings, s);

@@ -99,8 +99,7 @@ static void set_place(const struct doctor_place *p, struct doctor_section *s)
 {
     char words[128];
     cleanup(mem_free_ptr) char *place = place_text(p);
-    doctor_set(s, "place", place);
-    doctor_set(s, "name", p->name);
+    doctor_sets(s, {"place", place}, {"name", p->name});
     doctor_word(s, "address", "%s %u", p->address, p->port);
     doctor_set(s, "error", p->os_error != 0 ? strerror_r(p->os_error, words, sizeof(words)) : "no answer");
 }
@@ -114,15 +113,13 @@ void doctor_proxy_judge(const struct doctor_expects *e, enum doctor_sends sends,
 {
     cleanup(mem_free_ptr) char *seen = seen_text(places, count);
     bool sent = sends != DOCTOR_SENDS_NOTHING, unreached = e->verdict == PROXY_UNREACHED;
-    doctor_set(s, "seen", seen);
-    doctor_set(s, "expect", sent ? "expect it" : "do not expect it");
-    doctor_set(s, "expected", sent ? "true" : "false");
-    doctor_set(s, "was", count > 1 ? "and others were" : "was");
-    doctor_set(s, "stop", sends == DOCTOR_SENDS_BY_SETTING ? "stop HAProxy sending it" : "");
-    doctor_set(s, "cause",
-               count > 0 && places[0].os_error == ECONNREFUSED
-                   ? "the node answers, but nothing listens at that port: is it the port that the nodes serve?"
-                   : "a firewall may block this machine; HAProxy's must get through");
+    doctor_sets(
+        s, {"seen", seen}, {"expect", sent ? "expect it" : "do not expect it"}, {"expected", sent ? "true" : "false"},
+        {"was", count > 1 ? "and others were" : "was"},
+        {"stop", sends == DOCTOR_SENDS_BY_SETTING ? "stop HAProxy sending it" : ""},
+        {"cause", count > 0 && places[0].os_error == ECONNREFUSED
+                      ? "the node answers, but nothing listens at that port: is it the port that the nodes serve?"
+                      : "a firewall may block this machine; HAProxy's must get through"});
     if (count > 0)
         set_place(&places[0], s);
     const struct doctor_row rows[] = {

@@ -25,21 +25,15 @@ void doctor_report_fini(struct doctor_report *r)
         for (size_t k = 0; k < s->check_count; k++) {
             struct doctor_check *c = s->checks[k];
             for (size_t f = 0; f < c->fix_count; f++) {
-                free(c->fixes[f].how);
-                free(c->fixes[f].lines);
+                mem_free_all(c->fixes[f].how, c->fixes[f].lines);
             }
             free(c->fixes);
             check_fini(&c->is);
-            free(c->why);
-            free(c);
+            mem_free_all(c->why, c);
         }
         for (size_t k = 0; k < s->word_count; k++)
             free(s->words[k].value);
-        free(s->checks);
-        free(s->words);
-        free(s->subject);
-        free(s->remark);
-        free(s);
+        mem_free_all(s->checks, s->words, s->subject, s->remark, s);
     }
     free(r->sections);
     *r = (struct doctor_report){0};
@@ -310,17 +304,13 @@ static void put_check(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, c
                       const struct doctor_check *c)
 {
     struct yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_text(doc, obj, "id", c->id);
-    json_put_text(doc, obj, "section", s->kind);
-    json_put_text(doc, obj, "subject", s->subject);
-    json_put_text(doc, obj, "label", c->is.name);
-    json_put_text(doc, obj, "status", check_state_word(c->is.state));
-    json_put_text(doc, obj, "found", c->is.reason);
-    json_put_text(doc, obj, "why", c->why);
+    json_fields(doc, obj, json_str("id", c->id), json_str("section", s->kind), json_str("subject", s->subject),
+                json_str("label", c->is.name), json_str("status", check_state_word(c->is.state)),
+                json_str("found", c->is.reason), json_str("why", c->why));
     struct yyjson_mut_val *fixes = json_put_list(doc, obj, "fixes");
     for (const struct doctor_fix *f = c->fixes; f < c->fixes + c->fix_count; f++) {
         struct yyjson_mut_val *fix = json_add_object(doc, fixes);
-        json_put_text(doc, fix, "how", f->how);
+        json_fields(doc, fix, json_str("how", f->how));
         struct yyjson_mut_val *lines = json_put_list(doc, fix, "lines");
         for (const char *at = f->lines; at != NULL && *at != '\0';) {
             size_t len = strcspn(at, "\n");
@@ -328,7 +318,7 @@ static void put_check(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list, c
             json_add(lines, json_text(doc, line));
             at += len + (at[len] == '\n');
         }
-        json_put_bool(doc, fix, "also", f->also);
+        json_fields(doc, fix, json_bool("also", f->also));
     }
 }
 
@@ -339,15 +329,13 @@ void doctor_print_json(const struct doctor_report *r, struct buf *out)
     enum check_state worst = doctor_count(r, CHECK_WARN) > 0 ? CHECK_WARN : CHECK_OK;
     if (doctor_status(r) != 0)
         worst = CHECK_FAIL;
-    json_put_text(doc, root, "status", check_state_word(worst));
+    json_fields(doc, root, json_str("status", check_state_word(worst)));
     struct yyjson_mut_val *counts = json_put_object(doc, root, "counts");
     for (enum check_state m = CHECK_OK; m < CHECK_STATES; m++)
-        json_put_count(doc, counts, check_state_word(m), doctor_count(r, m));
+        json_fields(doc, counts, json_uint(check_state_word(m), doctor_count(r, m)));
     struct yyjson_mut_val *checks = json_put_list(doc, root, "checks");
     for (size_t s = 0; s < r->section_count; s++)
         for (size_t i = 0; i < r->sections[s]->check_count; i++)
             put_check(doc, checks, r->sections[s], r->sections[s]->checks[i]);
-    json_write(doc, true, out);
-    buf_add(out, "\n");
-    json_free(doc);
+    json_print(doc, out);
 }

@@ -89,6 +89,13 @@ void doctor_add(struct doctor_section *s, enum check_state state, const char *id
 
 void doctor_word(struct doctor_section *s, const char *name, const char *fmt, ...) printf_like(3, 4);
 void doctor_set(struct doctor_section *s, const char *name, const char *value); /* NULL is as "" */
+/* Several: doctor_sets(s, {"user", user}, {"file", file}). */
+#define doctor_sets(s, ...)                                \
+    do {                                                   \
+        const char *const pairs_[][2] = {__VA_ARGS__};     \
+        for (size_t i_ = 0; i_ < array_len(pairs_); i_++)  \
+            doctor_set((s), pairs_[i_][0], pairs_[i_][1]); \
+    } while (0)
 /* The value between those two; NULL: "" alone. */
 void doctor_set_if(struct doctor_section *s, const char *name, const char *before, const char *value,
                    const char *after);

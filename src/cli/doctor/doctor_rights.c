@@ -241,9 +241,7 @@ static void set_words(const struct doctor_right *right, struct doctor_section *s
     cleanup(mem_free_ptr) char *all = verbs_text(right, DOCTOR_UNASKED, ", ");
     cleanup(mem_free_ptr) char *granted = verbs_text(right, DOCTOR_UNASKED, ",");
     cleanup(mem_free_ptr) char *denied = verbs_text(right, DOCTOR_DENIED, ", ");
-    doctor_set(s, "verbs", all);
-    doctor_set(s, "granted", granted);
-    doctor_set(s, "denied", denied);
+    doctor_sets(s, {"verbs", all}, {"granted", granted}, {"denied", denied});
     /* "nodes", "services ingress/web", "endpointslices in ingress" */
     doctor_word(s, "what", "%s%s%s%s%s", n->resource,
                 namespace == NULL ? ""

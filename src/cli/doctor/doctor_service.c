@@ -242,13 +242,11 @@ static void report_nodes(const struct object_caches *caches, const struct inspec
     cleanup(mem_free_ptr) char *required = node_rules_text(&m->rules->nodes, m->service, strict);
     doctor_word(s, "all", "%zu", n.all);
     doctor_word(s, "usable", "%zu", n.usable);
-    doctor_set(s, "required", required);
-    doctor_set(s, "out", out);
-    doctor_set(s, "selector", settings->node_selector);
-    doctor_set(s, "labelled",
-               strstr(out, SETTING(node_exclude_label)->fallback) != NULL
-                   ? "if all nodes of the cluster are control-plane nodes, to which kubeadm gives that label"
-                   : "");
+    doctor_sets(
+        s, {"required", required}, {"out", out}, {"selector", settings->node_selector},
+        {"labelled", strstr(out, SETTING(node_exclude_label)->fallback) != NULL
+                         ? "if all nodes of the cluster are control-plane nodes, to which kubeadm gives that label"
+                         : ""});
     const struct doctor_row rows[] = {
         {!synced, CHECK_SKIP, "not read, see the permission for nodes"},
         {n.all == 0 && settings->node_selector == NULL, CHECK_FAIL,
@@ -286,11 +284,10 @@ static void report_desired(const struct inspect_mapping *m, struct doctor_sectio
     bool none = desired->state == DESIRED_EMPTY || desired->state == DESIRED_UNDECIDED;
     doctor_set(s, "names", names);
     doctor_word(s, "servers", "%zu", desired->server_count);
-    doctor_set(s, "backend", m->backend);
-    doctor_set(s, "problem",
-               desired->problem != NULL ? desired->problem
-               : none                   ? "unknown"
-                                        : "some objects were not read");
+    doctor_sets(s, {"backend", m->backend},
+                {"problem", desired->problem != NULL ? desired->problem
+                            : none                   ? "unknown"
+                                                     : "some objects were not read"});
     const struct doctor_row rows[] = {
         {desired->state == DESIRED_OK, CHECK_OK, "{servers} for backend {backend}: {names}"},
         {none, CHECK_FAIL,
@@ -329,8 +326,7 @@ void doctor_services_report(const struct inspect_report *seen, struct doctor *d)
         cleanup(mem_free_ptr) char *subject = mem_printf("%s/%s", m->rules->namespace, m->rules->service);
         cleanup(mem_free_ptr) char *remark = mem_printf("for backend %s", m->backend);
         struct doctor_section *s = doctor_section(d->report, "service", subject, remark);
-        doctor_set(s, "namespace", m->rules->namespace);
-        doctor_set(s, "service", m->rules->service);
+        doctor_sets(s, {"namespace", m->rules->namespace}, {"service", m->rules->service});
         report_object(m, d, s);
         report_port(m, s);
         report_endpoints(caches, m, s);

@@ -296,8 +296,7 @@ void config_engine_free(struct config_engine *e)
     etcd_access_free(e->etcd);
     config_trace_free(e->trace);
     store_free(e->store);
-    free(e->request_path);
-    free(e);
+    mem_free_all(e->request_path, e);
 }
 
 void config_engine_report_to(struct config_engine *e, struct events *events)

@@ -528,10 +528,5 @@ void config_report_free(struct config_report *r)
     config_report_forget_written(r);
     for (size_t i = 0; i < r->reported_count; i++)
         free(r->reported[i].text);
-    free(r->source.text);
-    free(r->origin);
-    free(r->reported);
-    free(r->hash);
-    free(r->written_version);
-    free(r);
+    mem_free_all(r->source.text, r->origin, r->reported, r->hash, r->written_version, r);
 }

@@ -243,8 +243,7 @@ static void secrets_free(void *source)
     struct secrets *c = source;
     for (size_t i = 0; i < c->count; i++)
         secret_source_free(c->list[i]);
-    free(c->list);
-    free(c);
+    mem_free_all(c->list, c);
 }
 
 static const struct source_ops secrets_ops = {.free = secrets_free,

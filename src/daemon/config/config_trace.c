@@ -373,8 +373,5 @@ void config_trace_free(struct config_trace *t)
     config_trace_stop(t);
     timer_fini(&t->limit);
     timer_fini(&t->waiting);
-    free(t->next_cause);
-    free(t->refusal);
-    free(t->ways);
-    free(t);
+    mem_free_all(t->next_cause, t->refusal, t->ways, t);
 }

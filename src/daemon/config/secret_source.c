@@ -104,9 +104,7 @@ void secret_source_free(struct secret_source *s)
     record_free(&secret_record, s->object);
     record_free(&secret_record, s->past);
     timer_fini(&s->changed);
-    free(s->scope);
-    free(s->field_selector);
-    free(s);
+    mem_free_all(s->scope, s->field_selector, s);
 }
 
 struct secret_object *secret_source_take_past(struct secret_source *s)

@@ -196,12 +196,7 @@ void etcd_report_free(struct etcd_report *r)
         return;
     etcd_call_cancel(r->call);
     timer_fini(&r->timer);
-    free(r->name);
-    free(r->key);
-    free(r->said);
-    free(r->to_say);
-    free(r->refused);
-    free(r);
+    mem_free_all(r->name, r->key, r->said, r->to_say, r->refused, r);
 }
 
 void etcd_report_lead(struct etcd_report *r, const struct configuration *c)

@@ -191,9 +191,7 @@ void load_balancers_free(struct load_balancers *l)
     etcd_watch_free(l->watch);
     timer_fini(&l->retry);
     list_clear(l);
-    free(l->list);
-    free(l->prefix);
-    free(l);
+    mem_free_all(l->list, l->prefix, l);
 }
 
 void load_balancers_start(struct load_balancers *l)

@@ -424,11 +424,7 @@ void publisher_free(struct publisher *p)
     timer_fini(&p->timer);
     kept_fini(&p->verified);
     document_unref(p->document);
-    free(p->plain_key);
-    free(p->manifest_key);
-    free(p->trial_key);
-    free(p->name);
-    free(p);
+    mem_free_all(p->plain_key, p->manifest_key, p->trial_key, p->name, p);
 }
 
 /* A round that is under way ends first: what it has begun is whole then. */

@@ -15,8 +15,7 @@ void kept_fini(struct kept *k)
         published_manifest_fini(&k->versions[i].manifest);
     }
     published_manifest_fini(&k->trial);
-    free(k->parts);
-    free(k->versions);
+    mem_free_all(k->parts, k->versions);
     *k = (struct kept){0};
 }
 

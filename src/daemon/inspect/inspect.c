@@ -124,7 +124,9 @@ void inspect_show(const struct inspect_report *r, const struct inspect_page *how
 {
     struct page page;
     page_init(&page, out, how->colour, how->width);
-    if (r->node != NULL)
+    if (r->node != NULL && how->json)
+        inspect_print_explain_json(r, out);
+    else if (r->node != NULL)
         inspect_print_explain(r, &page);
     else if (how->json)
         inspect_print_json(r, out);
@@ -192,10 +194,9 @@ static void inspect_answer_plan(const struct inspect_of *of, const struct mappin
         inspect_decide(&r, &r.targets[i]);
     inspect_show(&r, &how, &out, &problems);
     inspect_print_settings(of->settings, &settings);
-    json_put_text(doc, root, "settings", buf_str(&settings));
-    json_put_count(doc, root, "status", (size_t)inspect_plan_status(&r));
-    json_put_text(doc, root, "out", buf_str(&out));
-    json_put_text(doc, root, "problems", buf_str(&problems));
+    json_fields(doc, root, json_str("settings", buf_str(&settings)),
+                json_uint("status", (size_t)inspect_plan_status(&r)), json_str("out", buf_str(&out)),
+                json_str("problems", buf_str(&problems)));
 }
 
 void inspect_answer(const struct inspect_of *of, const struct mapping_state *states, const char *query,
@@ -219,7 +220,7 @@ void inspect_answer(const struct inspect_of *of, const struct mapping_state *sta
                           : !read    ? "it has not read everything yet"
                           : rejected ? "HAProxy rejected its change, and is asked again here"
                                      : NULL;
-    json_put_text(doc, root, "why", why_not);
+    json_fields(doc, root, json_str("why", why_not));
     if (why_not == NULL)
         inspect_answer_plan(of, states, query, doc, root);
     json_write(doc, false, body);

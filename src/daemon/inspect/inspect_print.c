@@ -268,7 +268,16 @@ static void print_namesake(const struct inspect_report *r, const struct inspect_
 
 void inspect_print_problems(const struct inspect_report *r, struct page *p)
 {
-    if (r->incomplete && !r->missing_logged) {
+    if (r->away) {
+        /* Which of the watches was the first to notice says nothing. */
+        const char *reason = r->missing.list[0].reason, *get = strstr(reason, "GET ");
+        const char *why = get != NULL ? strstr(get, ": ") : NULL;
+        cleanup(mem_free_ptr) char *line = mem_printf(
+            "%s cannot be used: %s. Nothing is known of its Services; haproxy-k8s-sync doctor checks the way to "
+            "it",
+            r->missing.list[0].name, why != NULL ? why + 2 : reason);
+        page_flow_line(p, INK_RED, line);
+    } else if (r->incomplete) {
         page_put(p, INK_RED, "not all Kubernetes objects were received in time:");
         page_end_line(p);
         for (size_t i = 0; i < r->missing.count; i++) {
@@ -279,7 +288,7 @@ void inspect_print_problems(const struct inspect_report *r, struct page *p)
             page_to(p, p->column + 1);
             page_flow_line(p, INK_PLAIN, line);
         }
-    } else if (!r->incomplete && r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS) {
+    } else if (r->node != NULL && inspect_explain_status(r) != EXIT_SUCCESS) {
         cleanup(mem_free_ptr) char *text = mem_printf(
             "%s is unknown: it is no Node, no node of an endpoint, and no address of an endpoint without a node",
             r->node);

@@ -1,5 +1,5 @@
 /*
- * Shows what cli/inspect found: `plan` as text or JSON, `explain` as text. Pure.
+ * Shows what cli/inspect found: `plan` as text or JSON, `explain` the same. Pure.
  *
  * JSON of `plan`, one object. Fields may be added, none is renamed or taken away; null: unknown, or nothing to say:
  *
@@ -46,6 +46,15 @@
  *                until (RFC 3339; null: unknown) of one that drains
  *     left_out   [object]: subject, reason, server (a name in HAProxy), announced, ordinary (it happens all the time)
  *     unmanaged  number of server lines that are left alone; null where HAProxy could not be read
+ *
+ * JSON of `explain`, the same rules:
+ *
+ *   node, known    the name that was asked for, and whether it is a node or an endpoint; false with exit status 1
+ *   did_you_mean   string: names like it
+ *   problems       as above
+ *   backends       [object]: backend, service (as above), known (here), is_node, state ("live" | "draining" | "out"), verdict,
+ *                  rules [{"rule", "passed", "text"}] in their order, and haproxies [object]: url, server (its name there),
+ *                  lines [{"about": "now in HAProxy" | "called" | "next", "text"}]
  */
 #pragma once
 
@@ -63,10 +72,16 @@ struct inspect_target;
 struct runtime_command;
 struct admin_state;
 struct page;
+struct yyjson_mut_doc;
+struct yyjson_mut_val;
 
 void inspect_print_plan(const struct inspect_report *r, struct page *p);
 void inspect_print_explain(const struct inspect_report *r, struct page *p);
 void inspect_print_json(const struct inspect_report *r, struct buf *out);
+void inspect_print_explain_json(const struct inspect_report *r, struct buf *out);
+/* What both have in common: problems, and the Service of a backend. */
+void inspect_put_problems(struct yyjson_mut_doc *doc, struct yyjson_mut_val *root, const struct inspect_report *r);
+void inspect_put_service(struct yyjson_mut_doc *doc, struct yyjson_mut_val *obj, const struct inspect_mapping *m);
 /* For standard error: what concerns no single backend. Adds nothing where all is well. */
 void inspect_print_problems(const struct inspect_report *r, struct page *p);
 

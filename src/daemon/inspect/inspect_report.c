@@ -39,8 +39,7 @@ void inspect_report_fini(struct inspect_report *r)
             loss_limit_fini(&b->losses);
             free(b->reloads);
             for (size_t i = 0; i < b->reason_count; i++) {
-                free(b->reasons[i].server);
-                free(b->reasons[i].text);
+                mem_free_all(b->reasons[i].server, b->reasons[i].text);
             }
             free(b->reasons);
         }
@@ -50,8 +49,7 @@ void inspect_report_fini(struct inspect_report *r)
         desired_unref(r->mappings[m].desired);
         explanation_fini(&r->mappings[m].explanation);
     }
-    free(r->targets);
-    free(r->mappings);
+    mem_free_all(r->targets, r->mappings);
     checks_fini(&r->missing);
     free(r->nearest);
     *r = (struct inspect_report){0};
@@ -108,8 +106,7 @@ static void look_ahead(struct backend_decision_input input, struct inspect_backe
         mem_resize(choice->commands, choice->command_count + later.command_count, sizeof(choice->commands[0]));
     for (size_t i = 0; i < later.command_count; i++)
         choice->commands[choice->command_count++] = later.commands[i];
-    free(actual.servers);
-    free(runtime.servers);
+    mem_free_all(actual.servers, runtime.servers);
 }
 
 /* ---- what goes into the file */

@@ -112,9 +112,8 @@ struct inspect_report {
     int64_t wall_minus_mono_ms;
     const struct sources *sources; /* what Kubernetes has; NULL: it was not read, or the report is a test's; borrowed */
     bool incomplete;               /* not all of Kubernetes' objects were received in time */
+    bool away;                     /* then: the API server is the one cause, and missing has that alone */
     struct checks missing;         /* then: the checks of the watches; a failed one was not received */
-
-    bool missing_logged; /* it is one cause, and the log says it already */
 
     const char *node; /* the NODE of `explain`; NULL: `plan` */
     char *nearest;    /* names like it, "n1, n2"; NULL: none */

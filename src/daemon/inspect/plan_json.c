@@ -9,6 +9,13 @@
 #include "json/write.h"
 #include "report/checks.h"
 
+void inspect_put_service(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_mapping *m)
+{
+    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
+    json_fields(doc, json_put_object(doc, obj, "service"), json_str("namespace", m->rules->namespace),
+                json_str("name", m->rules->service), json_str("port", port));
+}
+
 /* ---- one backend ---- */
 
 static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
@@ -22,18 +29,12 @@ static void put_changes(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
         enum server_state after = c->op != DIFF_REMOVE && want != NULL ? want->state : SERVER_OUT;
         yyjson_mut_val *change = json_add_object(doc, list);
         cleanup(mem_free_ptr) char *reason = inspect_change_reason(b, c);
-        json_put_text(doc, change, "op", ops[c->op]);
-        json_put_text(doc, change, "server", c->server.name);
-        json_put_text(doc, change, "address", c->server.address);
-        json_put_count(doc, change, "port", c->server.port);
-        json_put_int_or_null(doc, change, "weight", c->server.weight);
-        json_put_text(doc, change, "state", server_state_name(after));
-        json_put_text(doc, change, "detail", c->detail);
-        json_put_text(doc, change, "reason", reason);
-        json_put_bool(doc, change, "loss", c->loss);
-        json_put_bool(doc, change, "announced", c->announced);
-        json_put_bool(doc, change, "parks", c->parks);
-        json_put_bool(doc, change, "reload", b->reloads[i]);
+        json_fields(doc, change, json_str("op", ops[c->op]), json_str("server", c->server.name),
+                    json_str("address", c->server.address), json_uint("port", c->server.port),
+                    json_int("weight", c->server.weight), json_str("state", server_state_name(after)),
+                    json_str("detail", c->detail), json_str("reason", reason), json_bool("loss", c->loss),
+                    json_bool("announced", c->announced), json_bool("parks", c->parks),
+                    json_bool("reload", b->reloads[i]));
     }
 }
 
@@ -57,28 +58,22 @@ static void put_servers(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct i
     for (size_t i = 0; i < desired->server_count; i++) {
         const struct desired_server *s = &desired->servers[i];
         yyjson_mut_val *server = json_add_object(doc, list);
-        json_put_text(doc, server, "name", s->name);
+        json_fields(doc, server, json_str("name", s->name));
         if (s->node != NULL)
-            json_put_text(doc, server, "node", s->node);
-        json_put_text(doc, server, "address", s->address);
-        json_put_count(doc, server, "port", s->port);
-        json_put_int_or_null(doc, server, "weight", s->weight);
-        json_put_text(doc, server, "state", server_state_name(s->state));
+            json_fields(doc, server, json_str("node", s->node));
+        json_fields(doc, server, json_str("address", s->address), json_uint("port", s->port),
+                    json_int("weight", s->weight), json_str("state", server_state_name(s->state)));
         cleanup(mem_free_ptr) char *reason = desired_server_reason(desired, s);
-        json_put_text(doc, server, "reason", reason);
-        json_put_time(doc, server, "until", inspect_until_ms(r, b, s->name));
+        json_fields(doc, server, json_str("reason", reason), json_ms("until", inspect_until_ms(r, b, s->name)));
     }
 }
 
 static void add_left_out(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct desired_skip *s, const char *subject,
                          const char *reason)
 {
-    yyjson_mut_val *skip = json_add_object(doc, list);
-    json_put_text(doc, skip, "subject", subject);
-    json_put_text(doc, skip, "reason", reason);
-    json_put_text(doc, skip, "server", s->server);
-    json_put_bool(doc, skip, "announced", s->announced);
-    json_put_bool(doc, skip, "ordinary", s->ordinary);
+    json_fields(doc, json_add_object(doc, list), json_str("subject", subject), json_str("reason", reason),
+                json_str("server", s->server), json_bool("announced", s->announced),
+                json_bool("ordinary", s->ordinary));
 }
 
 static void put_left_out(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct inspect_backend *b)
@@ -103,56 +98,45 @@ static void put_backend(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     const struct diff *d = &b->plan.diff;
     cleanup(mem_free_ptr) char *why = inspect_why(b), *reload_why = inspect_reload_why(b);
     yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_text(doc, obj, "backend", b->of->backend);
-    json_put_text(doc, obj, "haproxy", t->url);
+    json_fields(doc, obj, json_str("backend", b->of->backend), json_str("haproxy", t->url));
     const struct inspect_mapping *m = b->of;
-    cleanup(mem_free_ptr) char *port = inspect_port_name(m);
-    yyjson_mut_val *service = json_put_object(doc, obj, "service");
-    json_put_text(doc, service, "namespace", m->rules->namespace);
-    json_put_text(doc, service, "name", m->rules->service);
-    json_put_text(doc, service, "port", port);
-    json_put_text(doc, obj, "verdict", inspect_verdict_word(inspect_verdict(b)));
-    json_put_text(doc, obj, "why", why);
-    json_put_text(doc, obj, "note", b->desired->note != NULL ? b->desired->note : b->plan.diff.uneven);
-    json_put_text(doc, obj, "settings", d->backend_detail);
-    json_put_bool(doc, obj, "create", d->create_backend);
-    json_put_bool(doc, obj, "reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN);
-    json_put_text(doc, obj, "reload_why", reload_why);
+    inspect_put_service(doc, obj, m);
+    json_fields(doc, obj, json_str("verdict", inspect_verdict_word(inspect_verdict(b))), json_str("why", why),
+                json_str("note", b->desired->note != NULL ? b->desired->note : b->plan.diff.uneven),
+                json_str("settings", d->backend_detail), json_bool("create", d->create_backend),
+                json_bool("reload", reload_why != NULL || inspect_verdict(b) == INSPECT_RELOAD_AGAIN),
+                json_str("reload_why", reload_why));
     put_changes(doc, obj, b);
-    json_put_count(doc, obj, "removals_delayed", b->plan.held_back);
+    json_fields(doc, obj, json_uint("removals_delayed", b->plan.held_back));
     put_lines(doc, obj, "kept", INSPECT_LINE_DELAYED, r, b);
     yyjson_mut_val *delayed = json_put_list(doc, obj, "delayed");
     for (size_t i = 0; r->daemon.used && i < b->plan.held_back; i++) {
-        yyjson_mut_val *one = json_add_object(doc, delayed);
-        json_put_text(doc, one, "server", b->plan.held[i].server);
-        json_put_time(doc, one, "until", inspect_until_ms(r, b, b->plan.held[i].server));
+        json_fields(doc, json_add_object(doc, delayed), json_str("server", b->plan.held[i].server),
+                    json_ms("until", inspect_until_ms(r, b, b->plan.held[i].server)));
     }
     yyjson_mut_val *commands = json_put_list(doc, obj, "runtime_commands");
     for (size_t i = 0; i < b->choice.command_count; i++) {
         const struct runtime_command *call = &b->choice.commands[i];
         cleanup(mem_free_ptr) char *reason = inspect_call_reason(b, call);
-        yyjson_mut_val *one = json_add_object(doc, commands);
-        json_put_text(doc, one, "server", call->name);
-        json_put_text(doc, one, "state", runtime_admin_name(call->state));
-        json_put_text(doc, one, "reason", reason);
+        json_fields(doc, json_add_object(doc, commands), json_str("server", call->name),
+                    json_str("state", runtime_admin_name(call->state)), json_str("reason", reason));
     }
     yyjson_mut_val *overridden = json_put_list(doc, obj, "overridden");
     for (size_t i = 0; i < b->memory.count; i++) {
         const struct admin_state *mark = inspect_overridden(b, b->memory.marks[i].name);
         if (mark == NULL)
             continue;
-        yyjson_mut_val *one = json_add_object(doc, overridden);
-        json_put_text(doc, one, "server", mark->name);
-        json_put_text(doc, one, "state", runtime_admin_name(mark->theirs));
+        json_fields(doc, json_add_object(doc, overridden), json_str("server", mark->name),
+                    json_str("state", runtime_admin_name(mark->theirs)));
     }
     put_lines(doc, obj, "parked", INSPECT_LINE_PARKED, r, b);
-    json_put_text(doc, obj, "runtime", b->runtime.readable ? NULL : b->runtime.why);
+    json_fields(doc, obj, json_str("runtime", b->runtime.readable ? NULL : b->runtime.why));
     put_servers(doc, obj, r, b);
     put_left_out(doc, obj, b);
     json_put(doc, obj, "unmanaged",
              b->seen ? yyjson_mut_uint(doc, d->foreign_count - d->others_count) : yyjson_mut_null(doc));
     if (b->seen && d->others_count > 0)
-        json_put_count(doc, obj, "another_cluster", d->others_count);
+        json_fields(doc, obj, json_uint("another_cluster", d->others_count));
 }
 
 /* ---- each HAProxy ---- */
@@ -167,7 +151,7 @@ static void add_problem(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct 
     json_add(list, json_text(doc, whose));
 }
 
-static void put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
+void inspect_put_problems(yyjson_mut_doc *doc, yyjson_mut_val *root, const struct inspect_report *r)
 {
     yyjson_mut_val *list = json_put_list(doc, root, "problems");
     for (size_t i = 0; i < r->missing.count; i++) {
@@ -198,29 +182,24 @@ void inspect_print_json(const struct inspect_report *r, struct buf *out)
 {
     yyjson_mut_val *root;
     yyjson_mut_doc *doc = json_new(&root);
-    json_put_bool(doc, root, "in_sync", inspect_plan_status(r) == EXIT_SUCCESS);
+    json_fields(doc, root, json_bool("in_sync", inspect_plan_status(r) == EXIT_SUCCESS));
     if (r->daemon.url != NULL) {
         yyjson_mut_val *daemon = json_put_object(doc, root, "daemon");
-        json_put_text(doc, daemon, "url", r->daemon.url);
-        json_put_bool(doc, daemon, "used", r->daemon.used);
-        json_put_text(doc, daemon, "why", r->daemon.why_not);
+        json_fields(doc, daemon, json_str("url", r->daemon.url), json_bool("used", r->daemon.used),
+                    json_str("why", r->daemon.why_not));
     } else {
-        json_put_text(doc, root, "daemon", NULL);
+        json_fields(doc, root, json_str("daemon", NULL));
     }
-    put_problems(doc, root, r);
+    inspect_put_problems(doc, root, r);
     yyjson_mut_val *haproxies = json_put_list(doc, root, "haproxies"), *backends = json_put_list(doc, root, "backends");
     for (size_t i = 0; i < r->target_count; i++) {
         const struct inspect_target *t = &r->targets[i];
         yyjson_mut_val *obj = json_add_object(doc, haproxies);
-        json_put_text(doc, obj, "url", t->url);
-        json_put_bool(doc, obj, "in_sync", inspect_target_status(r, t) == EXIT_SUCCESS);
-        json_put_text(doc, obj, "problem", inspect_unseen(r, t));
-        json_put_text(doc, obj, "note", t->warning);
-        json_put_text(doc, obj, "drift", t->drift);
+        json_fields(
+            doc, obj, json_str("url", t->url), json_bool("in_sync", inspect_target_status(r, t) == EXIT_SUCCESS),
+            json_str("problem", inspect_unseen(r, t)), json_str("note", t->warning), json_str("drift", t->drift));
         for (size_t m = 0; m < r->mapping_count; m++)
             put_backend(doc, backends, r, t, &t->backends[m]);
     }
-    json_write(doc, true, out);
-    buf_add(out, "\n");
-    json_free(doc);
+    json_print(doc, out);
 }

@@ -41,9 +41,7 @@ struct rows {
 static void rows_fini(struct rows *r)
 {
     for (size_t i = 0; i < r->count; i++) {
-        free(r->list[i].address);
-        free(r->list[i].what);
-        free(r->list[i].reason);
+        mem_free_all(r->list[i].address, r->list[i].what, r->list[i].reason);
     }
     free(r->list);
 }

@@ -72,9 +72,7 @@ static void entry_drop(struct service_rows *r, struct entry *e)
     HASH_DEL(r->entries, e); /* NOLINT(clang-analyzer-unix.Malloc) */
     service_row_fini(&e->row);
     server_states_free(e->states);
-    free(e->service);
-    free(e->backend);
-    free(e);
+    mem_free_all(e->service, e->backend, e);
 }
 
 void service_rows_free(struct service_rows *r)
@@ -84,9 +82,7 @@ void service_rows_free(struct service_rows *r)
         return;
     HASH_ITER (hh, r->entries, e, next)
         entry_drop(r, e);
-    free(r->delayed_logged.names);
-    free(r->kept_logged.names);
-    free(r);
+    mem_free_all(r->delayed_logged.names, r->kept_logged.names, r);
 }
 
 void service_rows_nodes_changed(struct service_rows *r)
@@ -159,9 +155,7 @@ static void desire_by_endpoints(const struct service_rows *r, const struct servi
     const struct desired_input in = {
         .caches = &r->caches, .objects = &objects, .rules = &rules.mapping, .states = states, .now_ms = r->now_ms};
     desired_compute(&in, ret);
-    free(rules.namespace);
-    free(rules.service);
-    free(rules.number);
+    mem_free_all(rules.namespace, rules.service, rules.number);
 }
 
 /* Whether it is a guess: no endpoint is usable, and there is no line that could stay. e NULL: there is none. */

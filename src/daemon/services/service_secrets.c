@@ -61,9 +61,7 @@ static void service_secret_drop(struct service_secrets *s, struct service_secret
     secret_source_free(one->source);
     record_free(&secret_record, one->kept);
     buf_fini(&one->last);
-    free(one->name);
-    free(one->namespace);
-    free(one);
+    mem_free_all(one->name, one->namespace, one);
 }
 
 static void service_secrets_drop_budgets(struct service_secrets *s)
@@ -71,8 +69,7 @@ static void service_secrets_drop_budgets(struct service_secrets *s)
     struct namespace_budget *b, *next;
     HASH_ITER (hh, s->budgets, b, next) {
         HASH_DEL(s->budgets, b); /* NOLINT(clang-analyzer-unix.Malloc) */
-        free(b->namespace);
-        free(b);
+        mem_free_all(b->namespace, b);
     }
 }
 

@@ -97,8 +97,7 @@ static struct services_gathered gather_all(const struct services_source *s)
 
 static void gathered_fini(struct services_gathered *g)
 {
-    free(g->list);
-    free(g->as_before);
+    mem_free_all(g->list, g->as_before);
     service_owners_fini(&g->held);
 }
 
@@ -626,10 +625,7 @@ static void services_source_free(void *source)
     cache_free(s->kept);
     timer_fini(&s->compose);
     buf_fini(&s->before);
-    free(s->prefix_dot);
-    free(s->given);
-    free(s->problem);
-    free(s);
+    mem_free_all(s->prefix_dot, s->given, s->problem, s);
 }
 
 /* What runs, where its file is on this machine. Where it cannot be read, or is not this program's, nothing is known of before. */

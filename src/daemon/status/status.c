@@ -63,8 +63,7 @@ void status_free(struct status *s)
     for (size_t i = 0; i < s->of.mappings->count; i++)
         desired_unref(s->desired[i]);
     status_since_fini(&s->since);
-    free(s->desired);
-    free(s);
+    mem_free_all(s->desired, s);
 }
 
 void status_look(struct status *s, const struct checks *checks)
@@ -138,12 +137,10 @@ static yyjson_mut_val *status_nodes_add(struct node_listing *l, const char *name
 {
     yyjson_mut_val *obj = json_add_object(l->doc, l->list);
     l->room--;
-    json_put_text(l->doc, obj, "name", name);
-    json_put_text(l->doc, obj, "state", state);
-    json_put_text(l->doc, obj, "address", s != NULL ? s->address : NULL);
-    json_put_int_or_null(l->doc, obj, "port", s != NULL && s->port != 0 ? s->port : -1);
-    json_put_int_or_null(l->doc, obj, "weight", s != NULL ? s->weight : -1);
-    json_put_text(l->doc, obj, "reason", reason);
+    json_fields(l->doc, obj, json_str("name", name), json_str("state", state),
+                json_str("address", s != NULL ? s->address : NULL),
+                json_int("port", s != NULL && s->port != 0 ? s->port : -1),
+                json_int("weight", s != NULL ? s->weight : -1), json_str("reason", reason));
     return obj;
 }
 
@@ -167,9 +164,8 @@ static void add_skips(struct node_listing *l, bool ordinary)
             continue;
         cleanup(mem_free_ptr) char *subject = desired_skip_subject(d, s), *reason = desired_skip_reason(d, s);
         yyjson_mut_val *obj = status_nodes_add(l, s->server, "out", NULL, reason);
-        json_put_text(l->doc, obj, "subject", subject);
-        json_put_bool(l->doc, obj, "ordinary", s->ordinary);
-        json_put_bool(l->doc, obj, "announced", s->announced);
+        json_fields(l->doc, obj, json_str("subject", subject), json_bool("ordinary", s->ordinary),
+                    json_bool("announced", s->announced));
     }
 }
 
@@ -188,17 +184,11 @@ void status_nodes_put(const struct desired *d, yyjson_mut_doc *doc, yyjson_mut_v
     *left -= listed;
     for (size_t i = 0; i < d->server_count; i++)
         draining += d->servers[i].state == SERVER_DRAINING;
-    json_put_text(doc, obj, "state", states[d->state]);
-    json_put_text(doc, obj, "problem", d->problem);
-    json_put_text(doc, obj, "note", d->note);
-    json_put_bool(doc, obj, "paused", d->paused);
-    json_put_count(doc, obj, "endpoints", d->endpoint_count);
+    json_fields(doc, obj, json_str("state", states[d->state]), json_str("problem", d->problem),
+                json_str("note", d->note), json_bool("paused", d->paused), json_uint("endpoints", d->endpoint_count));
     yyjson_mut_val *nodes = json_put_object(doc, obj, "nodes");
-    json_put_count(doc, nodes, "live", d->server_count - draining);
-    json_put_count(doc, nodes, "draining", draining);
-    json_put_count(doc, nodes, "out", d->skip_count);
-    json_put_count(doc, nodes, "spare", d->spare_count);
-    json_put_count(doc, nodes, "listed", listed);
+    json_fields(doc, nodes, json_uint("live", d->server_count - draining), json_uint("draining", draining),
+                json_uint("out", d->skip_count), json_uint("spare", d->spare_count), json_uint("listed", listed));
     struct node_listing l = {.desired = d, .doc = doc, .list = json_put_list(doc, nodes, "list"), .room = listed};
     status_nodes_add_servers(&l, d->servers, d->server_count, SERVER_DRAINING, "draining");
     add_skips(&l, false);
@@ -220,16 +210,13 @@ static void add_watch(void *arg, const struct source *of)
 {
     struct listing *l = arg;
     const struct informer_status is = source_status(of);
-    yyjson_mut_val *obj = json_add_object(l->doc, l->list);
-    json_put_text(l->doc, obj, "resource", of->resource);
-    json_put_text(l->doc, obj, "service", of->scope);
-    json_put_text(l->doc, obj, "state",
-                  is.denied != INFORMER_ALLOWED ? "refused"
-                  : is.synced && is.stale       ? "stale"
-                  : is.synced                   ? "synced"
-                                                : "waiting");
-    json_put_count(l->doc, obj, "objects", cache_count(of->cache));
-    json_put_text(l->doc, obj, "problem", is.problem[0] != '\0' ? is.problem : NULL);
+    json_fields(
+        l->doc, json_add_object(l->doc, l->list), json_str("resource", of->resource), json_str("service", of->scope),
+        json_str("state", is.denied != INFORMER_ALLOWED ? "refused"
+                          : is.synced && is.stale       ? "stale"
+                          : is.synced                   ? "synced"
+                                                        : "waiting"),
+        json_uint("objects", cache_count(of->cache)), json_str("problem", is.problem[0] != '\0' ? is.problem : NULL));
     /* As /readyz has it: a Service that may not be read is no failure there. */
     cleanup(mem_free_ptr) char *name = source_check_name(of);
     const struct check *check = checks_find(l->checks, name);
@@ -240,10 +227,8 @@ static void add_watch(void *arg, const struct source *of)
 static void add_certificate(void *arg, const char *peer, const char *which, int64_t not_after_s)
 {
     struct listing *l = arg;
-    yyjson_mut_val *obj = json_add_object(l->doc, l->list);
-    json_put_text(l->doc, obj, "peer", peer);
-    json_put_text(l->doc, obj, "certificate", which);
-    json_put_time(l->doc, obj, "not_after", not_after_s * 1000);
+    json_fields(l->doc, json_add_object(l->doc, l->list), json_str("peer", peer), json_str("certificate", which),
+                json_ms("not_after", not_after_s * 1000));
 }
 
 /* ---- backends and HAProxies ---- */
@@ -260,36 +245,11 @@ static void put_backends(const struct status *s, yyjson_mut_doc *doc, yyjson_mut
     for (size_t i = 0; i < s->of.mappings->count; i++) {
         const struct mapping *m = &s->of.mappings->list[i];
         yyjson_mut_val *obj = json_add_object(doc, list), *service = NULL;
-        json_put_text(doc, obj, "backend", m->backend);
+        json_fields(doc, obj, json_str("backend", m->backend));
         service = json_put_object(doc, obj, "service");
-        json_put_text(doc, service, "namespace", m->rules.namespace);
-        json_put_text(doc, service, "name", m->rules.service);
-        json_put_text(doc, service, "port", m->rules.port);
+        json_fields(doc, service, json_str("namespace", m->rules.namespace), json_str("name", m->rules.service),
+                    json_str("port", m->rules.port));
         status_nodes_put(s->desired[i], doc, obj, &left);
-    }
-}
-
-/* ---- history ---- */
-
-static void put_history(const struct status *s, yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    const struct history *j = s->in->history;
-    yyjson_mut_val *list = json_put_list(doc, root, "history");
-    for (size_t i = 0; i < history_count(j); i++) {
-        const struct history_entry *e = history_at(j, i);
-        yyjson_mut_val *obj = json_add_object(doc, list);
-        json_put_count(doc, obj, "number", e->number);
-        json_put_time(doc, obj, "at", e->wall_ms);
-        json_put_text(doc, obj, "kind", history_kind_name(e->kind));
-        json_put_text(doc, obj, "haproxy", e->target);
-        json_put_text(doc, obj, "backend", e->backend);
-        json_put_text(doc, obj, "server", e->server);
-        json_put_text(doc, obj, "state", e->state);
-        json_put_text(doc, obj, "text", e->text);
-        json_put_text(doc, obj, "why", e->why);
-        json_put_text(doc, obj, "cause", e->cause);
-        json_put_int_or_null(doc, obj, "took_us", e->took_us > 0 ? (int64_t)e->took_us : -1);
-        json_put_int_or_null(doc, obj, "latency_us", e->latency_us > 0 ? (int64_t)e->latency_us : -1);
     }
 }
 
@@ -328,48 +288,50 @@ static void print_news(const struct status *s, const struct status_now *now, str
     for (size_t i = 0; now->targets != NULL && i < targets_count(now->targets); i++)
         status_haproxy_add(targets_at(now->targets, i), &h, doc, haproxies.list, &haproxies.worst);
     cleanup(mem_free_ptr) char *summary = checks_summary(now->checks, "in sync");
-    json_put_text(doc, root, "version", s->in->version);
-    json_put_text(doc, root, "cluster", s->in->settings->cluster_name);
-    json_put_time(doc, root, "started_at", s->started_wall_ms);
-    json_put_bool(doc, root, "dry_run", s->in->settings->dry_run);
-    json_put_bool(doc, root, "stopping", now->stopping);
+    json_fields(doc, root, json_str("version", s->in->version), json_str("cluster", s->in->settings->cluster_name),
+                json_ms("started_at", s->started_wall_ms), json_bool("dry_run", s->in->settings->dry_run),
+                json_bool("stopping", now->stopping));
     const char *state = overall(now, watches.worst > haproxies.worst ? watches.worst : haproxies.worst);
-    json_put_text(doc, root, "state", state);
+    json_fields(doc, root, json_str("state", state));
     /* In sync: since the last HAProxy became so. Else what fails first, or has a remark, says it. */
     uint64_t fails_ms = status_since_oldest(&s->since, CHECK_FAIL);
     uint64_t since_ms = fails_ms != 0 ? fails_ms : status_since_oldest(&s->since, CHECK_WARN);
     bool in_sync = str_eq(state, status_state_name(STATUS_IN_SYNC));
-    json_put_time(doc, root, "since", in_sync ? h.in_sync_since_ms : status_wall_ms(s, since_ms));
-    json_put_text(doc, root, "summary", summary);
-    json_put_bool(doc, root, "ready", now->ready);
+    json_fields(doc, root, json_ms("since", in_sync ? h.in_sync_since_ms : status_wall_ms(s, since_ms)),
+                json_str("summary", summary), json_bool("ready", now->ready));
     yyjson_mut_val *obj, *checks = json_put_list(doc, root, "checks");
     for (size_t i = 0; i < now->checks->count; i++) {
         const struct check *c = &now->checks->list[i];
         obj = json_add_object(doc, checks);
-        json_put_text(doc, obj, "name", c->name);
-        json_put_text(doc, obj, "state", check_state_word(c->state));
-        json_put_text(doc, obj, "reason", c->reason);
-        json_put_text(doc, obj, "hint", c->hint);
-        json_put_time(doc, obj, "since", status_wall_ms(s, status_since_of(&s->since, c)));
+        json_fields(doc, obj, json_str("name", c->name), json_str("state", check_state_word(c->state)),
+                    json_str("reason", c->reason), json_str("hint", c->hint),
+                    json_ms("since", status_wall_ms(s, status_since_of(&s->since, c))));
     }
     const struct leadership_status is = leadership_status(s->of.leadership);
     obj = json_put_object(doc, root, "leader");
-    json_put_bool(doc, obj, "election", is.election);
-    json_put_bool(doc, obj, "leading", is.leading);
-    json_put_text(doc, obj, "lease", is.lease);
-    json_put_text(doc, obj, "holder", is.holder);
-    json_put_text(doc, obj, "problem", is.problem);
-    json_put_count(doc, root, "nodes_known", s->of.sources != NULL ? cache_count(sources_nodes(s->of.sources)) : 0);
+    json_fields(doc, obj, json_bool("election", is.election), json_bool("leading", is.leading),
+                json_str("lease", is.lease), json_str("holder", is.holder), json_str("problem", is.problem));
+    json_fields(doc, root,
+                json_uint("nodes_known", s->of.sources != NULL ? cache_count(sources_nodes(s->of.sources)) : 0));
     json_put(doc, root, "watches", watches.list);
     json_put(doc, root, "certificates", certificates.list);
     const struct plan_rules rules = rules_for_plan(s->in->settings);
     obj = json_put_object(doc, root, "loss_limit");
-    json_put_count(doc, obj, "max_loss_percent", rules.max_loss_percent);
-    json_put_count(doc, obj, "delay_seconds", rules.loss_window_ms / 1000);
+    json_fields(doc, obj, json_uint("max_loss_percent", rules.max_loss_percent),
+                json_uint("delay_seconds", rules.loss_window_ms / 1000));
     put_backends(s, doc, root);
     json_put(doc, root, "haproxies", haproxies.list);
     status_source_put(s->of.config, doc, root);
-    put_history(s, doc, root);
+    yyjson_mut_val *history = json_put_list(doc, root, "history");
+    for (size_t i = 0; i < history_count(s->in->history); i++) {
+        const struct history_entry *e = history_at(s->in->history, i);
+        json_fields(doc, json_add_object(doc, history), json_uint("number", e->number), json_ms("at", e->wall_ms),
+                    json_str("kind", history_kind_name(e->kind)), json_str("haproxy", e->target),
+                    json_str("backend", e->backend), json_str("server", e->server), json_str("state", e->state),
+                    json_str("text", e->text), json_str("why", e->why), json_str("cause", e->cause),
+                    json_int("took_us", e->took_us > 0 ? (int64_t)e->took_us : -1),
+                    json_int("latency_us", e->latency_us > 0 ? (int64_t)e->latency_us : -1));
+    }
     json_write(doc, false, json);
     json_free(doc);
 }

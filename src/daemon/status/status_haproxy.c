@@ -69,25 +69,25 @@ static void status_haproxy_add_server(const struct servers_backend *s, const str
 {
     const struct plan_delayed *held = plan_find_delayed(&s->plan, v->line->name);
     yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_text(doc, obj, "name", v->line->name);
+    json_fields(doc, obj, json_str("name", v->line->name));
     const char *node = desired_node(s->desired, v->line->name);
     if (node != NULL && !str_eq(node, v->line->name))
-        json_put_text(doc, obj, "node", node);
-    json_put_text(doc, obj, "address", v->line->address);
-    json_put_int_or_null(doc, obj, "port", v->line->port != 0 ? v->line->port : -1);
-    json_put_int_or_null(doc, obj, "weight", v->line->weight);
-    json_put_text(doc, obj, "state", place_names[v->place]);
-    json_put_text(doc, obj, "line", v->line->maintenance ? "maintenance" : "live");
-    json_put_text(doc, obj, "running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL);
+        json_fields(doc, obj, json_str("node", node));
+    json_fields(doc, obj, json_str("address", v->line->address),
+                json_int("port", v->line->port != 0 ? v->line->port : -1), json_int("weight", v->line->weight),
+                json_str("state", place_names[v->place]),
+                json_str("line", v->line->maintenance ? "maintenance" : "live"),
+                json_str("running", v->running != NULL ? runtime_admin_name(v->running->admin) : NULL));
     bool checked = v->running != NULL && v->running->admin != RUNTIME_MAINT;
-    json_put_text(doc, obj, "health", !checked ? NULL : runtime_fails_check(v->running) ? "down" : "up");
-    json_put_time(doc, obj, "down_since",
-                  v->running != NULL && v->running->down_since_s != 0
-                      ? (int64_t)v->running->down_since_s * 1000 + h->wall_minus_mono_ms
-                      : 0);
-    json_put_text(doc, obj, "overridden", v->theirs != RUNTIME_READY ? runtime_admin_name(v->theirs) : NULL);
-    json_put_time(doc, obj, "removal_delayed_until",
-                  held != NULL ? (int64_t)held->until_ms + h->wall_minus_mono_ms : 0);
+    json_fields(doc, obj,
+                json_str("health", !checked                          ? NULL
+                                   : runtime_fails_check(v->running) ? "down"
+                                                                     : "up"),
+                json_ms("down_since", v->running != NULL && v->running->down_since_s != 0
+                                          ? (int64_t)v->running->down_since_s * 1000 + h->wall_minus_mono_ms
+                                          : 0),
+                json_str("overridden", v->theirs != RUNTIME_READY ? runtime_admin_name(v->theirs) : NULL),
+                json_ms("removal_delayed_until", held != NULL ? (int64_t)held->until_ms + h->wall_minus_mono_ms : 0));
 }
 
 /* The notable ones come first: perhaps not all can be listed. */
@@ -117,11 +117,9 @@ static void status_haproxy_put_servers(const struct servers_backend *s, struct s
     }
     h->left -= listed;
     for (int i = 0; i < PLACES; i++)
-        json_put_count(doc, servers, place_names[i], count[i]);
-    json_put_int_or_null(doc, servers, "up", s->at->runtime.readable ? (int64_t)up : -1);
-    json_put_count(doc, servers, "down", down);
-    json_put_count(doc, servers, "overridden", overridden);
-    json_put_count(doc, servers, "listed", listed);
+        json_fields(doc, servers, json_uint(place_names[i], count[i]));
+    json_fields(doc, servers, json_int("up", s->at->runtime.readable ? (int64_t)up : -1), json_uint("down", down),
+                json_uint("overridden", overridden), json_uint("listed", listed));
     json_put(doc, servers, "list", list);
 }
 
@@ -157,17 +155,15 @@ static enum status_state status_haproxy_add_backend(const struct instance_view *
     cleanup(mem_free_ptr) char *text = status_haproxy_text_of(s->engine, s->name, h);
     enum status_state state = status_haproxy_state_of(v, s);
     yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_text(doc, obj, "backend", s->name);
-    json_put_text(doc, obj, "state", status_state_name(state));
-    json_put_text(doc, obj, "text", text);
-    json_put_bool(doc, obj, "readable", s->at->runtime.readable);
-    json_put_time(doc, obj, "since", (int64_t)s->report.since_ms + h->wall_minus_mono_ms);
+    json_fields(doc, obj, json_str("backend", s->name), json_str("state", status_state_name(state)),
+                json_str("text", text), json_bool("readable", s->at->runtime.readable),
+                json_ms("since", (int64_t)s->report.since_ms + h->wall_minus_mono_ms));
     yyjson_mut_val *held = json_put_object(doc, obj, "removal_delayed");
     bool any = s->plan.held_back > 0;
-    json_put_count(doc, held, "servers", s->plan.held_back);
-    json_put_text(doc, held, "names", any ? s->plan.delayed_names : NULL);
-    json_put_time(doc, held, "until", any ? (int64_t)s->plan.delayed_until_ms + h->wall_minus_mono_ms : 0);
-    json_put_text(doc, obj, "overridden", s->overrides);
+    json_fields(doc, held, json_uint("servers", s->plan.held_back),
+                json_str("names", any ? s->plan.delayed_names : NULL),
+                json_ms("until", any ? (int64_t)s->plan.delayed_until_ms + h->wall_minus_mono_ms : 0));
+    json_fields(doc, obj, json_str("overridden", s->overrides));
     status_haproxy_put_servers(s, h, doc, obj);
     return state;
 }
@@ -181,22 +177,17 @@ static void status_haproxy_put_configuration(const struct target *t, const struc
 {
     const struct configuration_view c = configuration_view(t->configuration, t->number);
     yyjson_mut_val *put = json_put_object(doc, obj, "configuration");
-    json_put_text(doc, put, "state", c.state);
-    json_put_text(doc, put, "sha256", c.sha256);
-    json_put_text(doc, put, "source", c.source);
-    json_put_text(doc, put, "reason", c.reason);
-    json_put_bool(doc, put, "paused", c.paused);
-    json_put_text(doc, put, "failure", c.failure);
+    json_fields(doc, put, json_str("state", c.state), json_str("sha256", c.sha256), json_str("source", c.source),
+                json_str("reason", c.reason), json_bool("paused", c.paused), json_str("failure", c.failure));
     if (c.failure != NULL && c.next_try_ms != 0)
-        json_put_time(doc, put, "next_try", (int64_t)c.next_try_ms + instance_wall_minus_mono_ms(t->instance));
-    json_put_int_or_null(doc, put, "rolled_back_to", c.version != 0 ? (int64_t)c.version : -1);
-    json_put_text(doc, put, "rolled_back_from", c.withdrawn);
-    json_put_text(doc, put, "evidence", c.evidence);
-    json_put_text(doc, put, "canary", c.canary);
+        json_fields(doc, put, json_ms("next_try", (int64_t)c.next_try_ms + instance_wall_minus_mono_ms(t->instance)));
+    json_fields(doc, put, json_int("rolled_back_to", c.version != 0 ? (int64_t)c.version : -1),
+                json_str("rolled_back_from", c.withdrawn), json_str("evidence", c.evidence),
+                json_str("canary", c.canary));
     if (c.canary_until_ms != 0)
-        json_put_time(doc, put, "canary_until", (int64_t)c.canary_until_ms + instance_wall_minus_mono_ms(t->instance));
-    json_put_text(doc, put, "runs", c.runs[0] != '\0' ? c.runs : NULL);
-    json_put_time(doc, put, "runs_since", c.runs_since_ms);
+        json_fields(doc, put,
+                    json_ms("canary_until", (int64_t)c.canary_until_ms + instance_wall_minus_mono_ms(t->instance)));
+    json_fields(doc, put, json_str("runs", c.runs[0] != '\0' ? c.runs : NULL), json_ms("runs_since", c.runs_since_ms));
     if (*text != NULL && c.status <= *state)
         return;
     cleanup(mem_free_ptr) char *name = mem_printf("target %s configuration", instance_view(t->instance).url);
@@ -222,27 +213,22 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
         }
     }
     cleanup(mem_free_ptr) char *text = of != NULL ? status_haproxy_text_of(e, of, h) : NULL;
-    json_put_text(doc, obj, "url", v.url);
+    json_fields(doc, obj, json_str("url", v.url));
     if (t->pod != NULL)
-        json_put_text(doc, obj, "pod", t->pod);
+        json_fields(doc, obj, json_str("pod", t->pod));
     if (t->configuration != NULL)
         status_haproxy_put_configuration(t, h, doc, obj, &state, &text);
-    json_put_text(doc, obj, "state", status_state_name(state));
-    json_put_text(doc, obj, "text", text);
+    json_fields(doc, obj, json_str("state", status_state_name(state)), json_str("text", text));
     bool answers = !v.away && !v.silent; /* else everything that is shown of it is as of then */
-    json_put_bool(doc, obj, "answers", answers);
-    json_put_time(doc, obj, "as_of",
-                  answers || v.answered_ms == 0 ? 0 : (int64_t)v.answered_ms + h->wall_minus_mono_ms);
-    json_put_int_or_null(doc, obj, "version", v.version);
-    json_put_int_or_null(doc, obj, "worker_pid", v.worker_pid);
+    json_fields(doc, obj, json_bool("answers", answers),
+                json_ms("as_of", answers || v.answered_ms == 0 ? 0 : (int64_t)v.answered_ms + h->wall_minus_mono_ms),
+                json_int("version", v.version), json_int("worker_pid", v.worker_pid));
     static const char *const names[] = {
         [RELOAD_NONE] = "none", [RELOAD_PENDING] = "pending", [RELOAD_DONE] = "done", [RELOAD_BROKEN] = "failed"};
-    yyjson_mut_val *reload = json_put_object(doc, obj, "reload");
-    json_put_text(doc, reload, "state", names[v.reload]);
-    json_put_text(doc, reload, "id", v.reload_id);
-    json_put_text(doc, reload, "problem", v.reload_problem);
-    json_put_text(doc, obj, "runtime_verification", verification_state_name(v.verification));
-    json_put_text(doc, obj, "drift", v.drift);
+    json_fields(doc, json_put_object(doc, obj, "reload"), json_str("state", names[v.reload]),
+                json_str("id", v.reload_id), json_str("problem", v.reload_problem));
+    json_fields(doc, obj, json_str("runtime_verification", verification_state_name(v.verification)),
+                json_str("drift", v.drift));
     json_put(doc, obj, "backends", backends);
     if (state > *worst)
         *worst = state;
@@ -260,8 +246,7 @@ void status_haproxy_add(const struct target *t, struct status_haproxies *h, yyjs
 void status_haproxy_add_standby(const char *url, yyjson_mut_doc *doc, yyjson_mut_val *list)
 {
     yyjson_mut_val *obj = json_add_object(doc, list);
-    json_put_text(doc, obj, "url", url);
-    json_put_text(doc, obj, "state", "standby");
-    json_put_text(doc, obj, "text", "managed by the leading replica");
+    json_fields(doc, obj, json_str("url", url), json_str("state", "standby"),
+                json_str("text", "managed by the leading replica"));
     json_put_list(doc, obj, "backends");
 }

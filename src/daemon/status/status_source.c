@@ -25,96 +25,76 @@ static void add_remarks(const struct remarks *remarks, bool of_any, bool left_ou
             continue;
         yyjson_mut_val *obj = json_add_object(doc, list);
         if (of_any) {
-            json_put_text(doc, obj, "resource", m->resource);
-            json_put_text(doc, obj, "kind", m->kind);
+            json_fields(doc, obj, json_str("resource", m->resource), json_str("kind", m->kind));
         }
-        json_put_text(doc, obj, "namespace", m->namespace);
-        json_put_text(doc, obj, "name", m->name);
-        json_put_bool(doc, obj, "left_out", m->left_out);
-        json_put_bool(doc, obj, "as_before", m->as_before);
-        json_put_text(doc, obj, "text", m->text);
+        json_fields(doc, obj, json_str("namespace", m->namespace), json_str("name", m->name),
+                    json_bool("left_out", m->left_out), json_bool("as_before", m->as_before),
+                    json_str("text", m->text));
         (*room)--;
     }
 }
 
 /* ---- templates ---- */
 
-static void put_change(const struct renders_view *v, yyjson_mut_doc *doc, yyjson_mut_val *root)
-{
-    yyjson_mut_val *obj = json_put_object(doc, root, "change");
-    json_put_time(doc, obj, "at", v->changed_wall_ms);
-    json_put_bool(doc, obj, "first", v->first);
-    json_put_count(doc, obj, "added", v->added);
-    json_put_count(doc, obj, "removed", v->removed);
-    json_put_count(doc, obj, "file_count", v->change_count);
-    yyjson_mut_val *list = json_put_list(doc, obj, "files");
-    for (size_t i = 0; i < v->change_count && i < RENDERS_CHANGES_MAX; i++) {
-        const struct render_change *c = &v->changes[i];
-        yyjson_mut_val *file = json_add_object(doc, list);
-        json_put_text(doc, file, "kind", c->kind);
-        json_put_text(doc, file, "name", c->name);
-        json_put_text(doc, file, "change", c->what);
-        json_put_int_or_null(doc, file, "added", c->counted ? (int64_t)c->added : -1);
-        json_put_int_or_null(doc, file, "removed", c->counted ? (int64_t)c->removed : -1);
-    }
-}
-
 static void put_renders(const struct renders_view *v, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
-    json_put_time(doc, root, "rendered_at", v->succeeded_wall_ms);
-    json_put_int_or_null(doc, root, "took_us", v->succeeded_wall_ms != 0 ? (int64_t)v->took_us : -1);
-    json_put_count(doc, root, "files", v->files);
-    yyjson_mut_val *renders = json_put_object(doc, root, "renders");
-    json_put_count(doc, renders, "changed", v->changed);
-    json_put_count(doc, renders, "unchanged", v->unchanged);
-    json_put_count(doc, renders, "failed", v->failed);
-    if (v->changed_wall_ms == 0)
-        json_put_text(doc, root, "change", NULL);
-    else
-        put_change(v, doc, root);
+    json_fields(doc, root, json_ms("rendered_at", v->succeeded_wall_ms),
+                json_int("took_us", v->succeeded_wall_ms != 0 ? (int64_t)v->took_us : -1),
+                json_uint("files", v->files));
+    json_fields(doc, json_put_object(doc, root, "renders"), json_uint("changed", v->changed),
+                json_uint("unchanged", v->unchanged), json_uint("failed", v->failed));
+    if (v->changed_wall_ms == 0) {
+        json_fields(doc, root, json_str("change", NULL));
+    } else {
+        yyjson_mut_val *obj = json_put_object(doc, root, "change");
+        json_fields(doc, obj, json_ms("at", v->changed_wall_ms), json_bool("first", v->first),
+                    json_uint("added", v->added), json_uint("removed", v->removed),
+                    json_uint("file_count", v->change_count));
+        yyjson_mut_val *list = json_put_list(doc, obj, "files");
+        for (size_t i = 0; i < v->change_count && i < RENDERS_CHANGES_MAX; i++) {
+            const struct render_change *c = &v->changes[i];
+            json_fields(doc, json_add_object(doc, list), json_str("kind", c->kind), json_str("name", c->name),
+                        json_str("change", c->what), json_int("added", c->counted ? (int64_t)c->added : -1),
+                        json_int("removed", c->counted ? (int64_t)c->removed : -1));
+        }
+    }
     if (v->failure == NULL) {
-        json_put_text(doc, root, "failure", NULL);
+        json_fields(doc, root, json_str("failure", NULL));
         return;
     }
-    yyjson_mut_val *failure = json_put_object(doc, root, "failure");
-    json_put_time(doc, failure, "at", v->failed_wall_ms);
-    json_put_text(doc, failure, "text", v->failure);
+    json_fields(doc, json_put_object(doc, root, "failure"), json_ms("at", v->failed_wall_ms),
+                json_str("text", v->failure));
 }
 
 static void put_templates(const struct template_source *t, yyjson_mut_doc *doc, yyjson_mut_val *obj)
 {
     const struct template_view v = template_source_view(t);
-    json_put_text(doc, obj, "from", v.from);
+    json_fields(doc, obj, json_str("from", v.from));
     if (v.set_hash == NULL) {
-        json_put_text(doc, obj, "set", NULL);
+        json_fields(doc, obj, json_str("set", NULL));
     } else {
-        yyjson_mut_val *set = json_put_object(doc, obj, "set");
-        json_put_text(doc, set, "sha256", v.set_hash);
-        json_put_count(doc, set, "bytes", v.set_bytes);
-        json_put_count(doc, set, "templates", v.templates);
-        json_put_text(doc, set, "last_good", v.good_hash);
+        json_fields(doc, json_put_object(doc, obj, "set"), json_str("sha256", v.set_hash),
+                    json_uint("bytes", v.set_bytes), json_uint("templates", v.templates),
+                    json_str("last_good", v.good_hash));
     }
     put_renders(&v.renders, doc, obj);
     size_t room = REMARKS_LISTED;
-    json_put_count(doc, obj, "remarks", remarks_count(v.remarks) + (v.of_pods != NULL ? remarks_count(v.of_pods) : 0));
+    json_fields(doc, obj,
+                json_uint("remarks", remarks_count(v.remarks) + (v.of_pods != NULL ? remarks_count(v.of_pods) : 0)));
     yyjson_mut_val *list = json_put_list(doc, obj, "remark_list");
     add_remarks(v.of_pods, true, true, &room, doc, list);
     add_remarks(v.remarks, true, true, &room, doc, list);
     add_remarks(v.remarks, true, false, &room, doc, list);
-    json_put_text(doc, obj, "problem", v.problem->kind != ERROR_NONE ? v.problem->message : NULL);
+    json_fields(doc, obj, json_str("problem", v.problem->kind != ERROR_NONE ? v.problem->message : NULL));
     list = json_put_list(doc, obj, "watches");
     for (size_t i = 0; v.watches != NULL && i < watches_count(v.watches); i++) {
         struct watch_view watch;
         watches_view(v.watches, i, &watch);
-        yyjson_mut_val *row = json_add_object(doc, list);
-        json_put_text(doc, row, "name", watch.name);
-        json_put_text(doc, row, "resource", watch.resource);
-        json_put_text(doc, row, "state", watch.state);
-        json_put_count(doc, row, "objects", watch.objects);
-        json_put_count(doc, row, "bytes", watch.bytes);
-        json_put_count(doc, row, "removal_delayed", watch.delayed);
-        json_put_count(doc, row, "left_out", remarks_left_out(v.remarks, watch.name));
-        json_put_text(doc, row, "problem", watch.problem[0] != '\0' ? watch.problem : NULL);
+        json_fields(doc, json_add_object(doc, list), json_str("name", watch.name), json_str("resource", watch.resource),
+                    json_str("state", watch.state), json_uint("objects", watch.objects),
+                    json_uint("bytes", watch.bytes), json_uint("removal_delayed", watch.delayed),
+                    json_uint("left_out", remarks_left_out(v.remarks, watch.name)),
+                    json_str("problem", watch.problem[0] != '\0' ? watch.problem : NULL));
     }
 }
 
@@ -124,16 +104,14 @@ static void put_services(const struct services_source *s, yyjson_mut_doc *doc, y
 {
     const struct services_view v = services_source_view(s);
     size_t room = REMARKS_LISTED;
-    json_put_count(doc, obj, "services", v.services);
-    json_put_count(doc, obj, "served", v.served);
-    json_put_count(doc, obj, "refused", v.refused);
-    json_put_count(doc, obj, "no_endpoint", v.no_endpoint);
-    json_put_count(doc, obj, "removal_delayed", v.delayed);
-    json_put_text(doc, obj, "problem", v.problem);
+    json_fields(doc, obj, json_uint("services", v.services), json_uint("served", v.served),
+                json_uint("refused", v.refused), json_uint("no_endpoint", v.no_endpoint),
+                json_uint("removal_delayed", v.delayed), json_str("problem", v.problem));
     yyjson_mut_val *report = yyjson_mut_doc_get_root(v.report);
-    json_put_count(doc, obj, "frontend_count", yyjson_mut_get_uint(yyjson_mut_obj_get(report, "frontend_count")));
+    json_fields(doc, obj,
+                json_uint("frontend_count", yyjson_mut_get_uint(yyjson_mut_obj_get(report, "frontend_count"))));
     json_put(doc, obj, "frontends", yyjson_mut_val_mut_copy(doc, yyjson_mut_obj_get(report, "frontends")));
-    json_put_count(doc, obj, "remarks", remarks_count(v.remarks));
+    json_fields(doc, obj, json_uint("remarks", remarks_count(v.remarks)));
     yyjson_mut_val *list = json_put_list(doc, obj, "remark_list");
     add_remarks(v.remarks, false, true, &room, doc, list);
     add_remarks(v.remarks, false, false, &room, doc, list);
@@ -157,16 +135,13 @@ static void put_load_balancers(const struct load_balancers *l, uint64_t version,
             if (left == 0)
                 continue;
             left--;
-            yyjson_mut_val *row = json_add_object(doc, list);
-            json_put_text(doc, row, "name", one->name);
-            json_put_text(doc, row, "state", load_balancer_state_name((enum load_balancer_state)state));
-            json_put_count(doc, row, "version", one->version);
-            json_put_text(doc, row, "sha256", one->sha256);
-            json_put_text(doc, row, "reason", one->reason);
-            json_put_time(doc, row, "since", one->since_ms);
+            json_fields(doc, json_add_object(doc, list), json_str("name", one->name),
+                        json_str("state", load_balancer_state_name((enum load_balancer_state)state)),
+                        json_uint("version", one->version), json_str("sha256", one->sha256),
+                        json_str("reason", one->reason), json_ms("since", one->since_ms));
         }
     for (unsigned state = 0; state < LOAD_BALANCER_STATES; state++)
-        json_put_count(doc, obj, load_balancer_state_name((enum load_balancer_state)state), counts[state]);
+        json_fields(doc, obj, json_uint(load_balancer_state_name((enum load_balancer_state)state), counts[state]));
 }
 
 void status_source_put(const struct config_engine *e, yyjson_mut_doc *doc, yyjson_mut_val *root)
@@ -178,29 +153,24 @@ void status_source_put(const struct config_engine *e, yyjson_mut_doc *doc, yyjso
     if (templates != NULL)
         put_templates(templates, doc, json_put_object(doc, root, "templates"));
     else
-        json_put_text(doc, root, "templates", NULL);
+        json_fields(doc, root, json_str("templates", NULL));
     if (services != NULL)
         put_services(services, doc, json_put_object(doc, root, "services"));
     else
-        json_put_text(doc, root, "services", NULL);
+        json_fields(doc, root, json_str("services", NULL));
     if (config_engine_publisher(e) != NULL) {
         yyjson_mut_val *obj = json_put_object(doc, root, "etcd");
         struct publisher_view v = publisher_view(config_engine_publisher(e));
-        json_put_text(doc, obj, "role", "producer");
-        json_put_bool(doc, obj, "leading", v.leads);
-        json_put_count(doc, obj, "version", v.version);
-        json_put_text(doc, obj, "sha256", v.sha256);
-        json_put_time(doc, obj, "published_at", v.published_ms);
-        json_put_text(doc, obj, "problem", v.problem);
+        json_fields(doc, obj, json_str("role", "producer"), json_bool("leading", v.leads),
+                    json_uint("version", v.version), json_str("sha256", v.sha256),
+                    json_ms("published_at", v.published_ms), json_str("problem", v.problem));
         put_load_balancers(config_engine_load_balancers(e), v.version, doc,
                            json_put_object(doc, obj, "load_balancers"));
     } else if (etcd == NULL) {
-        json_put_text(doc, root, "etcd", NULL);
+        json_fields(doc, root, json_str("etcd", NULL));
     }
     if (etcd == NULL)
         return;
-    yyjson_mut_val *obj = json_put_object(doc, root, "etcd");
-    json_put_text(doc, obj, "role", "load balancer");
-    json_put_count(doc, obj, "version", etcd_source_version(etcd));
-    json_put_text(doc, obj, "problem", etcd_source_problem(etcd));
+    json_fields(doc, json_put_object(doc, root, "etcd"), json_str("role", "load balancer"),
+                json_uint("version", etcd_source_version(etcd)), json_str("problem", etcd_source_problem(etcd)));
 }

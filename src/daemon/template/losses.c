@@ -77,9 +77,7 @@ static void past_drop(struct past *p)
 {
     if (p == NULL || --p->references > 0)
         return;
-    free(p->name);
-    free(p->json);
-    free(p);
+    mem_free_all(p->name, p->json, p);
 }
 
 static struct group *group_need(struct followed *f, const char *name)
@@ -144,8 +142,7 @@ static void group_free(struct followed *f, struct group *g)
         past_drop(g->lost[i].past);
     tdestroy(g->members, member_free);
     loss_limit_fini(&g->limit);
-    free(g->lost);
-    free(g);
+    mem_free_all(g->lost, g);
 }
 
 void losses_free(struct losses *l)

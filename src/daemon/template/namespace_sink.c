@@ -121,8 +121,7 @@ void namespace_sink_free(struct namespace_sink *s)
     if (s == NULL)
         return;
     sink_forget_seen(s);
-    free(s->prefix);
-    free(s);
+    mem_free_all(s->prefix, s);
 }
 
 struct informer_sink namespace_sink_of(struct namespace_sink *s)

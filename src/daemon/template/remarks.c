@@ -32,13 +32,7 @@ struct remarks *remarks_new(enum remarks_of of, const struct log *log)
 
 static void remark_fini(struct remark *m)
 {
-    free(m->resource);
-    free(m->api_version);
-    free(m->kind);
-    free(m->namespace);
-    free(m->name);
-    free(m->uid);
-    free(m->text);
+    mem_free_all(m->resource, m->api_version, m->kind, m->namespace, m->name, m->uid, m->text);
 }
 
 static void remarks_drop(struct remark *list, size_t count)

@@ -140,8 +140,7 @@ void renders_free(struct renders *r)
         return;
     renders_forget_changes(r);
     file_memories_fini(&r->last);
-    free(r->changes);
-    free(r);
+    mem_free_all(r->changes, r);
 }
 
 void renders_failed(struct renders *r, const struct error *err, bool rendered)

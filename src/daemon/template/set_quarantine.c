@@ -59,8 +59,7 @@ static void form_drop(struct set_quarantine *s, struct form *f)
         free(f->parts[i].key);
         shared_text_free(f->parts[i].json);
     }
-    free(f->parts);
-    free(f);
+    mem_free_all(f->parts, f);
 }
 
 void set_quarantine_forget(struct set_quarantine *s)

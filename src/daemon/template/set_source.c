@@ -262,8 +262,7 @@ void set_source_free(struct set_source *s)
     }
     free(s->pods);
     timer_fini(&s->read);
-    free(s->name);
-    free(s);
+    mem_free_all(s->name, s);
 }
 
 void set_source_start(struct set_source *s)

@@ -312,7 +312,7 @@ static void given_word(yyjson_mut_doc *doc, const char *name, const struct setti
     cleanup(buf_fini) struct buf word = {0};
     row->type->print(row, s, &word);
     if (setting_is_given(s, row))
-        json_put_text(doc, yyjson_mut_doc_get_root(doc), name, buf_str(&word));
+        json_fields(doc, yyjson_mut_doc_get_root(doc), json_str(name, buf_str(&word)));
 }
 
 /* Who runs the daemon has the last word on these, whatever stands in a set's `extra`. */
@@ -433,8 +433,7 @@ static void template_source_on_owners(void *arg)
 {
     struct template_source *s = arg;
     template_source_drop_render(s);
-    free(s->owners);
-    free(s->next_owners);
+    mem_free_all(s->owners, s->next_owners);
     s->owners = s->next_owners = NULL;
     template_source_on_quarantine(s);
 }

@@ -147,8 +147,7 @@ static void part_free(struct part *p)
 {
     source_fini(&p->source);
     namespace_sink_free(p->sink);
-    free(p->namespace);
-    free(p);
+    mem_free_all(p->namespace, p);
 }
 
 /* Those that its namespaces ask for, and no other. */
@@ -447,9 +446,7 @@ void watches_free(struct watches *w)
             part_free(e->parts[k]);
         free(e->parts);
         discovered_fini(&e->found);
-        free(e->kind);
-        free(e->api);
-        free(e->text);
+        mem_free_all(e->kind, e->api, e->text);
     }
     free(w->list);
     timer_fini(&w->tell);
@@ -457,8 +454,7 @@ void watches_free(struct watches *w)
     losses_free(w->losses);
     template_set_free(w->set);
     template_set_free(w->now);
-    free(w->cause);
-    free(w);
+    mem_free_all(w->cause, w);
 }
 
 void watches_start(struct watches *w)

@@ -78,8 +78,7 @@ static void payload_add(struct yyjson_mut_doc *doc, struct yyjson_mut_val *list,
     struct yyjson_mut_val *one = json_add_object(doc, list);
     cleanup(mem_free_ptr) char *key = mem_strndup(e->key, e->key_len);
     cleanup(mem_free_ptr) char *value = mem_strndup(e->value, e->value_len);
-    json_put_text(doc, one, "key", key);
-    json_put_text(doc, one, "value", value);
+    json_fields(doc, one, json_str("key", key), json_str("value", value));
 }
 
 int map_payload_print(const struct map_entries *entries, struct buf *ret, struct error *err)

@@ -112,23 +112,23 @@ static int adds_put_word(yyjson_mut_doc *doc, yyjson_mut_val *obj, const struct 
         return error_set(err, ERROR_INVALID, "the Data Plane API cannot add a server with \"%.64s\"", w->keyword);
     switch (k->form) {
     case RAWCFG_ON:
-        json_put_text(doc, obj, k->key, "enabled");
+        json_fields(doc, obj, json_str(k->key, "enabled"));
         return 0;
     case RAWCFG_TEXT:
-        json_put_text(doc, obj, k->key, w->argument);
+        json_fields(doc, obj, json_str(k->key, w->argument));
         return 0;
     case RAWCFG_NUMBER:
     case RAWCFG_NUMBER_NOT_0:
         if (w->argument == NULL || str_parse_uint(w->argument, INT32_MAX, &n) != 0)
             break;
-        json_put_count(doc, obj, k->key, n);
+        json_fields(doc, obj, json_uint(k->key, n));
         return 0;
     case RAWCFG_TIME:
         /* HAProxy takes a number alone as milliseconds. */
         if (w->argument == NULL ||
             (str_parse_uint(w->argument, INT32_MAX, &n) != 0 && str_parse_duration_ms(w->argument, INT32_MAX, &n) != 0))
             break;
-        json_put_count(doc, obj, k->key, n);
+        json_fields(doc, obj, json_uint(k->key, n));
         return 0;
     case RAWCFG_LIST: {
         cleanup(mem_free_ptr) char *copy = mem_strdup(w->argument);
@@ -153,9 +153,7 @@ static int adds_body(const struct backend_server *s, const struct server_words *
 {
     yyjson_mut_val *root;
     cleanup(json_free_ptr) yyjson_mut_doc *doc = json_new(&root);
-    json_put_text(doc, root, "name", s->name);
-    json_put_text(doc, root, "address", s->address);
-    json_put_count(doc, root, "port", s->port);
+    json_fields(doc, root, json_str("name", s->name), json_str("address", s->address), json_uint("port", s->port));
     for (size_t i = 0; i < words->count; i++)
         if (adds_put_word(doc, root, &words->list[i], err) != 0)
             return -1;

@@ -24,12 +24,10 @@ _Static_assert(FRAME_PADDING_BYTES >= KUBE_DECODE_PADDING_BYTES, "the splitter l
 
 void kube_event_fini(struct kube_event *e)
 {
-    free(e->name);
-    free(e->resource_version);
+    mem_free_all(e->name, e->resource_version);
     if (e->of != NULL)
         record_free(e->of->record, e->object);
-    free(e->status_reason);
-    free(e->status_message);
+    mem_free_all(e->status_reason, e->status_message);
     *e = (struct kube_event){.type = KUBE_UNKNOWN, .retry_after_seconds = -1};
 }
 
@@ -258,8 +256,7 @@ int kube_decode_list_meta(const char *json, size_t len, struct kube_list_meta *r
 
 void kube_list_meta_fini(struct kube_list_meta *m)
 {
-    free(m->resource_version);
-    free(m->continue_token);
+    mem_free_all(m->resource_version, m->continue_token);
     *m = (struct kube_list_meta){NULL, NULL};
 }
 
@@ -307,7 +304,7 @@ static int read_event(const struct kube_resource *of, const char *bytes, size_t 
     bool is_status = str_eq(unknown.kind, STATUS_KIND);
     if (!is_status && !str_eq(unknown.kind, of->message_kind))
         return error_set(err, ERROR_INVALID, "object is a \"%s\", not a %s", unknown.kind, of->message_kind);
-    json_put_text(doc, to, "kind", unknown.kind);
+    json_fields(doc, to, json_str("kind", unknown.kind));
     protobuf_init_within(&p, start, unknown.raw.data, unknown.raw.len);
     if (proto_read(is_status ? &proto_status : of->message, &p, doc, to, err) != 0)
         return error_in_object(of, to, err);
@@ -371,7 +368,7 @@ static yyjson_doc *decode_protobuf_status(const char *body, size_t len)
     if (proto_unknown_read(body, body, len, &unknown, NULL) != 0)
         return NULL;
     cleanup(json_free_ptr) yyjson_mut_doc *read = json_new(&root);
-    json_put_text(read, root, "kind", unknown.kind);
+    json_fields(read, root, json_str("kind", unknown.kind));
     protobuf_init_within(&p, body, unknown.raw.data, unknown.raw.len);
     return proto_read(&proto_status, &p, read, root, NULL) == 0 ? frozen(read) : NULL;
 }

@@ -312,12 +312,7 @@ void election_free(struct election *e)
     timer_fini(&e->timer);
     timer_fini(&e->release_timer);
     buf_fini(&e->json);
-    free(e->logged_holder);
-    free(e->namespace);
-    free(e->name);
-    free(e->collection);
-    free(e->path);
-    free(e);
+    mem_free_all(e->logged_holder, e->namespace, e->name, e->collection, e->path, e);
 }
 
 void election_start(struct election *e)

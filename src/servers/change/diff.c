@@ -19,8 +19,7 @@
 static void change_fini(struct diff_change *c)
 {
     backend_server_fini(&c->server);
-    free(c->detail);
-    free(c->reason);
+    mem_free_all(c->detail, c->reason);
 }
 
 static void drop_changes(struct diff *d)
@@ -35,14 +34,9 @@ void diff_fini(struct diff *d)
 {
     drop_changes(d);
     for (size_t i = 0; i < d->skip_count; i++) {
-        free(d->skips[i].name);
-        free(d->skips[i].reason);
+        mem_free_all(d->skips[i].name, d->skips[i].reason);
     }
-    free(d->changes);
-    free(d->skips);
-    free(d->why);
-    free(d->uneven);
-    free(d->backend_detail);
+    mem_free_all(d->changes, d->skips, d->why, d->uneven, d->backend_detail);
     *d = (struct diff){.verdict = DIFF_NOTHING};
 }
 

@@ -165,8 +165,7 @@ void plan_fini(struct plan *p)
     free(p->text);
     for (size_t i = 0; i < p->held_back; i++)
         free(p->held[i].server);
-    free(p->held);
-    free(p->delayed_names);
+    mem_free_all(p->held, p->delayed_names);
     *p = (struct plan){0};
 }
 

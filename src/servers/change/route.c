@@ -28,8 +28,7 @@ struct chooser {
 static void chooser_fini(struct chooser *c)
 {
     diff_lines_fini(&c->lines);
-    free(c->leaving);
-    free(c->after);
+    mem_free_all(c->leaving, c->after);
 }
 
 static bool sets_maintenance(const struct diff_change *c)
@@ -317,8 +316,6 @@ void route_choose(const struct route_input *in, struct route *ret)
 
 void route_fini(struct route *c)
 {
-    free(c->commands);
-    free(c->updates);
-    free(c->why);
+    mem_free_all(c->commands, c->updates, c->why);
     *c = (struct route){.transaction = false};
 }

@@ -16,13 +16,7 @@ void desired_init(struct desired *d)
 
 void desired_fini(struct desired *d)
 {
-    free(d->servers);
-    free(d->spares);
-    free(d->skips);
-    free(d->aliases);
-    free(d->took_over);
-    free(d->problem);
-    free(d->note);
+    mem_free_all(d->servers, d->spares, d->skips, d->aliases, d->took_over, d->problem, d->note);
     text_pool_unref(d->texts);
     desired_init(d);
 }

@@ -367,6 +367,5 @@ void run_part_end(struct reader *in, size_t endpoint_count)
     struct run *r = in->r;
     tally_up(r);
     r->endpoint_count = endpoint_count;
-    free(in->endpoint_slots);
-    free(in);
+    mem_free_all(in->endpoint_slots, in);
 }

@@ -59,13 +59,7 @@ int run_open(struct run *r, const struct desired_input *in, struct text_pool *te
 void run_close(struct run *r)
 {
     port_choice_fini(&r->port);
-    free(r->where);
-    free(r->sets);
-    free(r->listed);
-    free(r->places);
-    free(r->placed);
-    free(r->order);
-    free(r->problem);
+    mem_free_all(r->where, r->sets, r->listed, r->places, r->placed, r->order, r->problem);
     text_pool_unref(r->texts);
 }
 

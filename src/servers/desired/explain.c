@@ -10,9 +10,7 @@ void explanation_fini(struct explanation *e)
 {
     for (size_t i = 0; i < e->rule_count; i++)
         free(e->rules[i].text);
-    free(e->rules);
-    free(e->server);
-    free(e->verdict);
+    mem_free_all(e->rules, e->server, e->verdict);
     *e = (struct explanation){.state = SERVER_OUT};
 }
 

@@ -33,8 +33,7 @@ static void states_forget(struct server_states *s, struct state_entry *e)
 {
     /* The analyzer does not see that the table's own list has no e any more. */
     HASH_DEL(s->entries, e); /* NOLINT(clang-analyzer-unix.Malloc) */
-    free(e->name);
-    free(e);
+    mem_free_all(e->name, e);
 }
 
 void server_states_free(struct server_states *s)

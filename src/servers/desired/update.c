@@ -139,9 +139,7 @@ static void whereabouts_fini(struct whereabouts *w)
 {
     for (size_t i = 0; i < w->set_count; i++)
         free(w->sets[i].places);
-    free(w->sets);
-    free(w->slots);
-    free(w->places);
+    mem_free_all(w->sets, w->slots, w->places);
     text_pool_unref(w->texts);
     *w = (struct whereabouts){0};
 }

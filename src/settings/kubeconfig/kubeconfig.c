@@ -290,8 +290,6 @@ void kube_access_fini(struct kube_access *a)
     mem_wipe_free(a->username);
     mem_wipe_free(a->password);
     kube_exec_free(a->exec);
-    free(a->unused_exec);
-    free(a->namespace);
-    free(a->source);
+    mem_free_all(a->unused_exec, a->namespace, a->source);
     *a = (struct kube_access){0};
 }

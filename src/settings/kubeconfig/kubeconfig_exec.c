@@ -188,8 +188,7 @@ void kube_exec_free(struct kube_exec *e)
 {
     if (e == NULL)
         return;
-    free(e->api_version);
-    free(e->command);
+    mem_free_all(e->api_version, e->command);
     mem_wipe_free_list(e->args);
     mem_wipe_free_list(e->env);
     free(e->install_hint);

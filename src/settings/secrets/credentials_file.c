@@ -141,8 +141,7 @@ void credentials_file_parse(char *text, size_t len, struct credentials_file *ret
 void credentials_file_fini(struct credentials_file *f)
 {
     for (size_t i = 0; i < f->count; i++) {
-        free(f->lines[i].url);
-        free(f->lines[i].why);
+        mem_free_all(f->lines[i].url, f->lines[i].why);
     }
     free(f->lines);
     *f = (struct credentials_file){0};

@@ -161,8 +161,7 @@ bool secret_is_set(const struct secret *s)
 void secret_fini(struct secret *s)
 {
     mem_wipe_free(s->value);
-    free(s->path);
-    free(s->url);
+    mem_free_all(s->path, s->url);
     *s = (struct secret){0};
 }
 

@@ -48,6 +48,10 @@ TEST(all_has_each_command)
                       "%s is not whole", usage);
     }
     ck_assert(strstr(text, "SIGTERM") != NULL && strstr(text, "SIGHUP") != NULL);
+    ck_assert(
+        strstr(text,
+               "\nThe daemon, watch, apply, release --yes, config apply, config rollback and copy-to write; all") !=
+        NULL);
 }
 
 TEST(one_command_alone)

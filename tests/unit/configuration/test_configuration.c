@@ -440,6 +440,22 @@ TEST_EACH(what_would_lock_out_is_written_nowhere, 2)
     ck_assert_msg(w.allow_lockout || w.of[1].validated == NULL, "it was sent");
 }
 
+/* What HAProxy finds and what would lock out are repaired in one go. */
+TEST_EACH(a_dry_run_says_all_that_is_wrong, 2)
+{
+    begin_calm(CONFIGURATION_DRIFT_REPORT);
+    w.dry_run = true;
+    become(&w.of[1].file, "global\n  stats socket /run/a.sock level admin\n");
+    become(&w.of[1].running, w.of[1].file);
+    restart();
+    become(&w.text, _i == 0 ? "global\n  description reject1\n" : "global\n  description fine\n");
+    give();
+    passes(20);
+    ck_assert_str_eq(state_of(1), "rejected");
+    const char *why = configuration_view(w.c, 1).reason, *lacks = strstr(why, "stats socket /run/a.sock");
+    ck_assert_msg(lacks != NULL && str_has_prefix(why, "rejected; and also: ") == (_i == 0), "%s", why);
+}
+
 /* All that may answer are waited for, and one that does not is none of them; each text once. */
 TEST(what_the_files_have)
 {

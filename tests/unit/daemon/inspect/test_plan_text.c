@@ -430,3 +430,22 @@ TEST(problems_of_no_backend)
                  "  [-] watch services: not synced; waiting\n"
                  "note: a reload is pending\n");
 }
+
+/* One cause is one sentence. */
+TEST(an_api_server_that_is_away)
+{
+    static const char *const reasons[][2] = {
+        {"streaming list: no connection: GET http://k/api/v1/nodes: refused",
+         "refused. Nothing is known of its Services;\nhaproxy-k8s-sync doctor checks the way to it\n"},
+        {"list: HTTP 401",
+         "list: HTTP 401. Nothing is known of its Services;\nhaproxy-k8s-sync doctor checks the way to it\n"}};
+    for (size_t i = 0; i < array_len(reasons); i++) {
+        cleanup(mem_free_ptr) char *said = mem_printf("Kubernetes API http://k:6443 cannot be used: %s", reasons[i][1]);
+        w.report.incomplete = w.report.away = true;
+        checks_fini(&w.report.missing);
+        w.report.missing = (struct checks){0};
+        checks_add(&w.report.missing, CHECK_FAIL, mem_strdup("Kubernetes API http://k:6443"), mem_strdup(reasons[i][0]),
+                   NULL);
+        world_expect(&w, inspect_print_problems, said);
+    }
+}
