@@ -86,8 +86,31 @@ def service(block: Block, tools: Tools) -> None:
     docs_files.annotated_service(block.text)
 
 
+AROUND_A_PIECE = """\
+global
+  log stdout format raw local0
+{}
+defaults
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+frontend other
+  bind 127.0.0.1:8404
+"""
+
+
+def haproxy(block: Block, tools: Tools) -> None:
+    """Lines for `global`, or sections, of a haproxy.cfg."""
+    path = tools.directory / "piece.cfg"
+    lines_of_global = block.text if block.text.startswith(" ") else ""
+    path.write_text(AROUND_A_PIECE.format(lines_of_global.rstrip("\n")) + ("" if lines_of_global else block.text))
+    for binary in haproxies():
+        docs_files.haproxy_cfg(path, binary)
+
+
 RULES: dict[str, Callable[[Block, Tools], None]] = {
-    "sh": sh, "env": env, "values": values, "prometheus": prometheus, "promql": promql, "log": log, "credentials": credentials, "service": service}
+    "sh": sh, "env": env, "values": values, "prometheus": prometheus, "promql": promql, "log": log, "credentials": credentials, "service": service,
+    "haproxy": haproxy}
 
 
 @pytest.mark.parametrize("block", ALL, ids=str)
