@@ -8,6 +8,7 @@ from __future__ import annotations
 import pathlib
 import re
 import subprocess
+import tomllib
 from collections.abc import Callable
 
 import pytest
@@ -108,9 +109,16 @@ def haproxy(block: Block, tools: Tools) -> None:
         docs_files.haproxy_cfg(path, binary)
 
 
+def toml(block: Block, tools: Tools) -> None:
+    """Of cargo: a source is replaced by one that is there."""
+    sources = tomllib.loads(block.text)["source"]
+    if sources["crates-io"]["replace-with"] not in sources:
+        raise Wrong(f"no such source: {sources}")
+
+
 RULES: dict[str, Callable[[Block, Tools], None]] = {
     "sh": sh, "env": env, "values": values, "prometheus": prometheus, "promql": promql, "log": log, "credentials": credentials, "service": service,
-    "haproxy": haproxy}
+    "haproxy": haproxy, "toml": toml}
 
 
 @pytest.mark.parametrize("block", ALL, ids=str)
