@@ -40,7 +40,8 @@ const struct setting setting_table[] = {
      TEXT(ingress_service, check_service),
      .fallback = "ingress-nginx",
      .expected = "a Service's " NAME_OF,
-     .help = "Name of the Service to watch. Its endpoints decide which nodes get a server in HAProxy.",
+     .help = "Name of the Service to watch, such as traefik or ingress-nginx-controller. Its endpoints decide which "
+             "nodes get a server in HAProxy.",
      .example = "ingress-nginx-controller",
      .single = true},
     {.name = "INGRESS_SERVICE_PORT",
@@ -61,7 +62,7 @@ const struct setting setting_table[] = {
              "Service's only port is used; without =backend the backend has the name of the Service. It replaces "
              "INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, INGRESS_SERVICE_PORT and HAPROXY_BACKEND_NAME, which must not "
              "be set beside it. Needs the rights of deploy/rbac.yaml in each of the namespaces.",
-     .example = "ingress-nginx/web:https=be_https,ingress-nginx/web:http=be_http",
+     .example = "traefik/traefik:websecure=be_https,traefik/traefik:web=be_http",
      .is_list = true},
     {.name = "CONFIG_SOURCE",
      WORDS(config_source, [SETTINGS_CONFIG_NONE] = "none", [SETTINGS_CONFIG_FILE] = "file",
