@@ -331,6 +331,14 @@ def test_the_kubeconfig_of_the_page(kubectl: pathlib.Path, own_settings: Setting
     assert f"{tmp_path}/kubeconfig" in shown_back
 
 
+def test_no_page_replaces_a_file_of_haproxy_without_a_backup() -> None:
+    """Whoever copies a block must not lose the haproxy.cfg or keepalived.conf that he has."""
+    replaced = [(str(block), words) for block in ALL if block.kind == "sh" for line in docs_commands.lines_of(block.text)
+                for words in docs_commands.commands_of(line) if words[0] in ("install", "cp", "mv") and words[-1].endswith(("/haproxy.cfg", "/keepalived.conf"))]
+    assert replaced
+    assert not [(where, words) for where, words in replaced if not any(word.startswith("--backup") for word in words)]
+
+
 def test_daemon_knows_the_commands_on_the_pages() -> None:
     """The release build's own --help, not its source's text."""
     helptext = subprocess.run([program(), "help", "all"], capture_output=True, text=True, check=True).stdout
