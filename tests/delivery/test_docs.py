@@ -332,7 +332,7 @@ def test_the_kubeconfig_of_the_page(kubectl: pathlib.Path, own_settings: Setting
 
 
 def test_no_page_replaces_a_file_of_haproxy_without_a_backup() -> None:
-    """Whoever copies a block must not lose the haproxy.cfg or keepalived.conf that he has."""
+    """A block that is copied must not cost the haproxy.cfg or keepalived.conf that is there."""
     replaced = [(str(block), words) for block in ALL if block.kind == "sh" for line in docs_commands.lines_of(block.text)
                 for words in docs_commands.commands_of(line) if words[0] in ("install", "cp", "mv") and words[-1].endswith(("/haproxy.cfg", "/keepalived.conf"))]
     assert replaced
