@@ -40,7 +40,7 @@ const struct setting setting_table[] = {
      TEXT(ingress_service, check_service),
      .fallback = "ingress-nginx",
      .expected = "a Service's " NAME_OF,
-     .help = "Service whose endpoints decide which nodes get a server.",
+     .help = "Service, such as traefik or ingress-nginx-controller, whose endpoints decide which nodes get a server.",
      .example = "ingress-nginx-controller",
      .single = true},
     {.name = "INGRESS_SERVICE_PORT",
@@ -59,7 +59,7 @@ const struct setting setting_table[] = {
      .help = "Several backends in one daemon, in place of INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, "
              "INGRESS_SERVICE_PORT and HAPROXY_BACKEND_NAME. Without :port the Service's only port is used, without "
              "=backend its name. Needs the rights of deploy/rbac.yaml in each namespace.",
-     .example = "ingress-nginx/web:https=be_https,ingress-nginx/web:http=be_http",
+     .example = "traefik/traefik:websecure=be_https,traefik/traefik:web=be_http",
      .is_list = true},
     {.name = "CONFIG_SOURCE",
      WORDS(config_source, [SETTINGS_CONFIG_NONE] = "none", [SETTINGS_CONFIG_FILE] = "file",

@@ -15,7 +15,7 @@ from .docs_blocks import ROOT
 from .once import version
 
 KUBECTL = {"annotate", "apply", "config", "create", "delete", "describe", "exec", "get", "label", "logs", "port-forward", "rollout", "scale",
-           "set", "version"}
+           "set", "version", "wait"}
 GLOBAL_KUBECTL = {"-n", "--namespace"}
 # Packages of Debian's, and ours.
 PACKAGES = {"haproxy", "keepalived", "curl", "make", "haproxy-k8s-sync"}

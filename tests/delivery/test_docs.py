@@ -8,6 +8,7 @@ from __future__ import annotations
 import pathlib
 import re
 import subprocess
+import tomllib
 from collections.abc import Callable
 
 import pytest
@@ -86,8 +87,38 @@ def service(block: Block, tools: Tools) -> None:
     docs_files.annotated_service(block.text)
 
 
+AROUND_A_PIECE = """\
+global
+  log stdout format raw local0
+{}
+defaults
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+frontend other
+  bind 127.0.0.1:8404
+"""
+
+
+def haproxy(block: Block, tools: Tools) -> None:
+    """Lines for `global`, or sections, of a haproxy.cfg."""
+    path = tools.directory / "piece.cfg"
+    lines_of_global = block.text if block.text.startswith(" ") else ""
+    path.write_text(AROUND_A_PIECE.format(lines_of_global.rstrip("\n")) + ("" if lines_of_global else block.text))
+    for binary in haproxies():
+        docs_files.haproxy_cfg(path, binary)
+
+
+def toml(block: Block, tools: Tools) -> None:
+    """Of cargo: a source is replaced by one that is there."""
+    sources = tomllib.loads(block.text)["source"]
+    if sources["crates-io"]["replace-with"] not in sources:
+        raise Wrong(f"no such source: {sources}")
+
+
 RULES: dict[str, Callable[[Block, Tools], None]] = {
-    "sh": sh, "env": env, "values": values, "prometheus": prometheus, "promql": promql, "log": log, "credentials": credentials, "service": service}
+    "sh": sh, "env": env, "values": values, "prometheus": prometheus, "promql": promql, "log": log, "credentials": credentials, "service": service,
+    "haproxy": haproxy, "toml": toml}
 
 
 @pytest.mark.parametrize("block", ALL, ids=str)
@@ -298,6 +329,14 @@ def test_the_kubeconfig_of_the_page(kubectl: pathlib.Path, own_settings: Setting
     docs_files.must("bash", "-c", script, cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)})
     shown_back = own_settings.check(f"KUBECONFIG={tmp_path}/kubeconfig\nHAPROXY_DATAPLANE_USERNAME=u\nHAPROXY_DATAPLANE_PASSWORD=p\n")
     assert f"{tmp_path}/kubeconfig" in shown_back
+
+
+def test_no_page_replaces_a_file_of_haproxy_without_a_backup() -> None:
+    """A block that is copied must not cost the haproxy.cfg or keepalived.conf that is there."""
+    replaced = [(str(block), words) for block in ALL if block.kind == "sh" for line in docs_commands.lines_of(block.text)
+                for words in docs_commands.commands_of(line) if words[0] in ("install", "cp", "mv") and words[-1].endswith(("/haproxy.cfg", "/keepalived.conf"))]
+    assert replaced
+    assert not [(where, words) for where, words in replaced if not any(word.startswith("--backup") for word in words)]
 
 
 def test_daemon_knows_the_commands_on_the_pages() -> None:

@@ -46,6 +46,8 @@ BAD_BLOCKS = [
     ("log", 'level=info msg="backend altered" backend=b\n', "backend altered"),
     ("log", 'level=info msg="backend changed" backand=b\n', "backand"),
     ("log", "backend changed\n", "no logfmt"),
+    ("haproxy", "  stats sockett /run/admin.sock level admin\n", "sockett"),
+    ("toml", '[source.crates-io]\nreplace-with = "miror"\n[source.mirror]\nregistry = "x"\n', "no such source"),
     ("credentials", "http://a:1 password\n", "HAPROXY_DATAPLANE_CREDENTIALS_FILE"),
 ]
 

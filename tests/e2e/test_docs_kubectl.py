@@ -37,7 +37,7 @@ for word in "$@"; do
 done
 echo "$verb" >>"$SEEN"
 case $verb in
-    exec | logs | port-forward | rollout) exit 0 ;;
+    exec | logs | port-forward | rollout | wait) exit 0 ;;
     config | get | describe) exec "$KUBECTL" "$@" ;;
     # It may be there already, or not, which is no matter here.
     create) case "$*" in *' namespace '*) side=client ;; *) side=server ;; esac

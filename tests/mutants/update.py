@@ -52,3 +52,10 @@ room("desired updates", ("test_cache", "test_update", "test_server_state"), (
     Mutant("desired: a first list has no version", CACHE, "    e->version = c->version + 1;\n", "    ;\n"),
     Mutant("desired: a deletion has no version", CACHE, "        c->bytes -= e->bytes;\n        c->version++;\n", "        c->bytes -= e->bytes;\n"),
 ))
+
+PLACES = "servers/desired/desired_places.c"
+
+room("ports of endpoints", ("test_desired",), (
+    Mutant("desired: in mode all a port needs its name", PLACES, "|| (r->all && str_empty(g->ports[0].name))", ""),
+    Mutant("desired: a port without a name is each of them", PLACES, "(r->all && str_empty(g->ports[0].name))", "str_empty(g->ports[0].name)"),
+))

@@ -288,3 +288,31 @@ image: {{ (.Values.sidecar.enabled | ternary (include "haproxy-k8s-sync.fromRegi
 imagePullPolicy: {{ . }}
 {{- end }}
 {{- end }}
+
+{{/*
+A pod that runs one command and ends, with the image, settings, files and rights of the daemon; called with the release, the container's name
+and the arguments. Not for a sidecar, whose HAProxy is in the daemon's own pod.
+*/}}
+{{- define "haproxy-k8s-sync.once" -}}
+{{- $release := index . 0 }}
+{{- with $release }}
+restartPolicy: Never
+{{- include "haproxy-k8s-sync.place" . | nindent 0 }}
+containers:
+  - name: {{ index $ 1 }}
+    {{- include "haproxy-k8s-sync.containerImage" . | nindent 4 }}
+    command: {{ include "haproxy-k8s-sync.command" . }}
+    args: {{ index $ 2 | toJson }}
+    {{- include "haproxy-k8s-sync.environment" . | nindent 4 }}
+    {{- with .Values.securityContext }}
+    securityContext:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with include "haproxy-k8s-sync.volumeMounts" . | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+{{- with include "haproxy-k8s-sync.volumes" . | trim }}
+{{- . | nindent 0 }}
+{{- end }}
+{{- end }}
+{{- end }}

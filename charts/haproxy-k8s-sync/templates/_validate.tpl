@@ -321,6 +321,9 @@
 {{- if and (eq $elected "true") (ne (toString .Values.leaderElection.enabled) "true") (not .Values.rbac.create) (not .Values.kubeconfig.existingSecret) }}
 {{- $problems = append $problems (printf "replicaCount is %d and rbac.create is false: a Lease elects the leader, and without rights on it nothing is written; grant ServiceAccount %s get, watch, update and create on leases (coordination.k8s.io) in namespace %s and set leaderElection.enabled to true, or use one replica" (int .Values.replicaCount) (include "haproxy-k8s-sync.serviceAccountName" .) (include "haproxy-k8s-sync.leaseNamespace" .)) }}
 {{- end }}
+{{- if and .Values.release .Values.sidecar.enabled }}
+{{- $problems = append $problems "release is set and sidecar.enabled is true: each pod has a HAProxy of its own, of which nothing stays; uninstall without it" }}
+{{- end }}
 {{- if and .Values.config.stateClaim (not $elected) (gt (int .Values.replicaCount) 1) }}
 {{- $problems = append $problems (printf "config.stateClaim is set and replicaCount is %d without leader election: only one daemon at a time may have that volume; use one replica, %s" (int .Values.replicaCount) ($alone | ternary "or leave leaderElection.enabled out" "or leave config.stateClaim out")) }}
 {{- end }}

@@ -140,7 +140,8 @@ static bool group_port(const struct run *r, const struct endpoint_group *g, uint
 {
     const char *wanted = r->port.name;
     *ret = 0;
-    if (g->port_count == 0)
+    /* In mode all an endpoint says only that something serves; Cilium's stands for all ports, with one that has no name. */
+    if (g->port_count == 0 || (r->all && str_empty(g->ports[0].name)))
         return true;
     if (wanted == NULL) {
         *ret = g->ports[0].number;

@@ -24,7 +24,7 @@ DEFAULT, NOTHING = "default", "nothing"
 NAMES = sorted(path.stem for path in VALUES.glob("*.yaml"))
 RENEW = os.environ.get("RENEW_CHART") == "1"
 # What monitoring and networks get has tests of its own.
-RECORDED = {"Deployment", "ConfigMap", "Secret", "ServiceAccount", "Role", "ClusterRole", "PodDisruptionBudget"}
+RECORDED = {"Deployment", "Job", "ConfigMap", "Secret", "ServiceAccount", "Role", "ClusterRole", "PodDisruptionBudget"}
 # A part of an object that is not longer than this is one line.
 SHORT = 140
 

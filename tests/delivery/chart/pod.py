@@ -55,3 +55,14 @@ def unpacked(found: list[Document], root: pathlib.Path, made_up: Content) -> dic
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
     return {name: str(root / value.lstrip("/")) if value in files else value for name, value in settings(found).items()}
+
+
+def assert_runs_once(spec: Document, args: list[str], found: list[Document]) -> None:
+    """A pod beside the daemon's: one command, with the same image, settings, files, rights and place."""
+    one, own = spec["containers"][0], container(found)
+    assert len(spec["containers"]) == 1 and spec["restartPolicy"] == "Never" and one["args"] == args
+    for part in ("image", "imagePullPolicy", "command", "env", "envFrom", "volumeMounts", "securityContext"):
+        assert one.get(part) == own.get(part), part
+    daemon = only(found, "Deployment")["spec"]["template"]["spec"]
+    differs = {"containers", "initContainers", "restartPolicy", "terminationGracePeriodSeconds"}
+    assert {k: v for k, v in spec.items() if k not in differs} == {k: v for k, v in daemon.items() if k not in differs}

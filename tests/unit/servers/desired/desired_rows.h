@@ -445,6 +445,19 @@ static const struct row rows[] = {
      "none of the Service's 1 endpoints can be used; endpoint 10.244.1.1 of slice a: it does not serve port https; it "
      "has http 80 (on node n1)",
      NULL},
+    {"all: a port without a name stands for each, as Cilium's does",
+     "service web LoadBalancer Cluster http/80/30080 https/443/30443\nnode n1 10.0.0.1\nslice a /9999 : "
+     "192.192.192.192",
+     "mode=all want=https", DESIRED_OK, "n1 10.0.0.1 30443",
+     "~endpoint 192.192.192.192 of slice a: it names no node, and with NODE_MODE=all only nodes are servers", NULL,
+     NULL},
+    {"Local: a port without a name is another one",
+     "service web LoadBalancer Local http/80/30080 https/443/30443\nnode n1 10.0.0.1\nslice a /9999 : 10.244.1.1@n1",
+     "mode=all want=https", DESIRED_EMPTY, "",
+     "endpoint 10.244.1.1 of slice a: it does not serve port https; it has 9999 (on node n1)",
+     "none of the Service's 1 endpoints can be used; endpoint 10.244.1.1 of slice a: it does not serve port https; it "
+     "has 9999 (on node n1)",
+     "NODE_MODE=all is not used: externalTrafficPolicy is Local, so only nodes with usable endpoints serve"},
     {"all: every node is excluded",
      "service web NodePort http/80/30080\nnode n1 10.0.0.1 !excluded\nslice a http/80 : 10.244.1.1@n7", "mode=all",
      DESIRED_EMPTY, "",
