@@ -47,8 +47,8 @@ const struct setting setting_table[] = {
      TEXT(ingress_port, name_check_port),
      .unset = "the Service's only port",
      .expected = "the name or number of a port of the Service",
-     .help = "Port of the Service, by name, or by its own number (not nodePort or targetPort), which needs the right "
-             "to read the Service. Required if it has several, unless HAPROXY_BACKEND_PORT is set.",
+     .help = "Port of the Service, by name or by its own number (not nodePort or targetPort), which needs the right to "
+             "read the Service. Required if it has several, unless HAPROXY_BACKEND_PORT is set.",
      .example = "https",
      .single = true},
     {.name = "INGRESS_SERVICES",
@@ -56,9 +56,9 @@ const struct setting setting_table[] = {
      .unset = "one Service, from the settings above",
      .expected = "1 to 64 entries namespace/service[:port][=backend], separated by commas or white space, no backend "
                  "twice",
-     .help = "Several backends in one daemon, in place of INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, "
-             "INGRESS_SERVICE_PORT and HAPROXY_BACKEND_NAME. Without :port the Service's only port is used, without "
-             "=backend its name. Needs the rights of deploy/rbac.yaml in each namespace.",
+     .help = "Several backends, in place of INGRESS_NAMESPACE, INGRESS_SERVICE_NAME, INGRESS_SERVICE_PORT and "
+             "HAPROXY_BACKEND_NAME. Without :port the Service's only port, without =backend its name. Needs the rights "
+             "of deploy/rbac.yaml in each namespace.",
      .example = "traefik/traefik:websecure=be_https,traefik/traefik:web=be_http",
      .is_list = true},
     {.name = "CONFIG_SOURCE",
@@ -67,11 +67,10 @@ const struct setting setting_table[] = {
            [SETTINGS_CONFIG_SERVICES] = "services", [SETTINGS_CONFIG_ETCD] = "etcd"),
      .fallback = "none",
      .expected = "none, file, secret, template, services or etcd",
-     .help = "Where a whole haproxy.cfg comes from. none: nowhere, only servers of backends are managed. file: "
-             "CONFIG_FILE. secret: the Secret CONFIG_SECRET_NAME. template: rendered from TEMPLATE_FROM. services: "
-             "made of annotated Services. etcd: published there by another haproxy-k8s-sync. Servers of Services are "
-             "managed, too, if INGRESS_SERVICES, one of the settings above or HAPROXY_BACKEND_NAME is set; the "
-             "configuration has their backends without server lines.",
+     .help = "Where a whole haproxy.cfg comes from. none: only servers of backends are managed. file: CONFIG_FILE. "
+             "secret: CONFIG_SECRET_NAME. template: TEMPLATE_FROM. services: annotated Services. etcd: published there "
+             "by another haproxy-k8s-sync. If INGRESS_SERVICES, a setting above or HAPROXY_BACKEND_NAME is set, "
+             "servers are managed, too; the configuration has their backends without server lines.",
      .example = "file",
      .alias = "MODE",
      .alias_words =
@@ -83,7 +82,7 @@ const struct setting setting_table[] = {
      .unset = "no file",
      .expected = "the absolute path of a haproxy.cfg",
      .help = "The haproxy.cfg of CONFIG_SOURCE=file; with CONFIG_SOURCE=services what stands before the part made of "
-             "Services. A change is applied at once; one that is refused leaves HAProxy as it is.",
+             "Services. A change that is refused leaves HAProxy as it is.",
      .example = "/etc/haproxy-k8s-sync/haproxy.cfg",
      .alias = "LOCAL_CONFIG_PATH"},
     {.name = "CONFIG_FILES_DIR",
@@ -91,11 +90,11 @@ const struct setting setting_table[] = {
      .unset = "no files",
      .expected = "the absolute path of a folder",
      .help = "Folder of the files that CONFIG_FILE refers to, followed like it: maps/NAME, certs/NAME and files/NAME "
-             "(docs/configuration-files.md). What the configuration no longer needs is deleted.",
+             "(docs/configuration-files.md).",
      .example = "/etc/haproxy-k8s-sync/haproxy.d"},
     {.name = "CONFIG_FILE_WATCH",
      FLAG_ON(config_file_watch),
-     .help = "Whether CONFIG_FILE is followed. false: it is read only at the start and at SIGHUP.",
+     .help = "Whether CONFIG_FILE is followed. false: read only at the start and at SIGHUP.",
      .alias = "LOCAL_WATCH"},
     {.name = "CONFIG_SECRET_NAMESPACE",
      TEXT(config_secret_namespace, name_check_label),
@@ -110,9 +109,8 @@ const struct setting setting_table[] = {
      TEXT(config_secret_name, check_secret_name),
      .unset = "no Secret",
      .expected = "a Secret's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
-     .help = "Secret of CONFIG_SOURCE=secret, followed. A change that is refused, or its deletion, leaves HAProxy as "
-             "it is. Needs list and watch on this Secret. With its annotation haproxy-k8s-sync/paused nothing is "
-             "written.",
+     .help = "Secret of CONFIG_SOURCE=secret. A change that is refused, or its deletion, leaves HAProxy as it is. "
+             "Needs list and watch on it. With its annotation haproxy-k8s-sync/paused nothing is written.",
      .example = "haproxy-config",
      .alias = "SECRET_NAME",
      .alias_fallback = "haproxy-config"},
@@ -127,24 +125,24 @@ const struct setting setting_table[] = {
      WORDS(config_report, [SETTINGS_REPORT_EVENTS] = "events", [SETTINGS_REPORT_ANNOTATION] = "annotation"),
      .fallback = "events",
      .expected = "events or annotation",
-     .help = "Where the result for a configuration from a Secret is recorded. events: as Events on the Secret (rights "
-             "on events in deploy/config/rbac.yaml). annotation: as annotations of the Secret, and as Events with "
-             "EMIT_EVENTS; needs patch on the Secret, and who has that can replace the haproxy.cfg.",
+     .help = "Where the result for a configuration from a Secret is recorded. events: Events on the Secret (rights in "
+             "deploy/config/rbac.yaml). annotation: annotations of the Secret, and Events with EMIT_EVENTS; needs "
+             "patch on the Secret, and who has that can replace the haproxy.cfg.",
      .example = "annotation",
      .alias_fallback = "annotation"},
     {.name = "CONFIG_REPORT_CONFIGMAP",
      TEXT(config_report_configmap, check_secret_name),
      .unset = "none",
      .expected = "a ConfigMap's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
-     .help = "ConfigMap in that Secret's namespace that gets the annotations instead of the Secret. It has to exist. "
-             "Needs patch on it.",
+     .help = "Existing ConfigMap in that Secret's namespace that gets the annotations instead of the Secret. Needs "
+             "patch on it.",
      .example = "haproxy-config-status"},
     {.name = "CONFIG_CERTS_SECRETS",
      SPECIAL(config_certs_secrets, type_names),
      .unset = "none",
      .expected = "1 to 64 names of Secrets, separated by commas or spaces, none twice",
-     .help = "TLS Secrets in that namespace: tls.crt, ca.crt (may be absent) and tls.key of each become the "
-             "certificate NAME.pem. Needs list and watch on each.",
+     .help = "TLS Secrets in that namespace: tls.crt, ca.crt (may be absent) and tls.key become the certificate "
+             "NAME.pem. Needs list and watch on each.",
      .example = "shop-tls,api-tls",
      .is_list = true,
      .alias = "CERTS_SECRET_NAMES"},
@@ -152,16 +150,15 @@ const struct setting setting_table[] = {
      SPECIAL(template_from, type_template_from),
      .unset = "no templates",
      .expected = "file: and the absolute path of a folder, configmap:namespace/name, or pods:namespace",
-     .help = "Where the template set of CONFIG_SOURCE=template is: set.yaml and its templates as files of a folder or "
-             "keys of a ConfigMap, or pods:namespace for the template of an older system over pods "
-             "(docs/templates-pods.md). The set and what it watches are followed; an error leaves HAProxy as it is. "
-             "Needs list and watch on the ConfigMap and on each watched resource.",
+     .help = "The template set of CONFIG_SOURCE=template: files of a folder, keys of a ConfigMap, or the pods of a "
+             "namespace for the template of an older system (docs/templates-pods.md). An error leaves HAProxy as it "
+             "is. Needs list and watch on the ConfigMap and on each watched resource.",
      .example = "configmap:haproxy/templates"},
     {.name = "TEMPLATE_TIMEOUT",
      DURATION(template_timeout_ms, 100, HOUR_MS),
      .fallback = "10s",
      .expected = "a duration from 100ms to 1h",
-     .help = "How long a render may take; a longer one is ended and counts as an error.",
+     .help = "How long a render may take; a longer one is an error.",
      .example = "30s"},
     {.name = "STATISTICS_PASSWORD",
      SECRET(statistics_password),
@@ -174,8 +171,7 @@ const struct setting setting_table[] = {
      SPECIAL(services_label, type_selector),
      .fallback = "haproxy-kubefigurator.enabled=yes",
      .expected = "a label selector as for kubectl get -l",
-     .help = "Label selector of the Services that CONFIG_SOURCE=services serves: each port with a nodePort and "
-             "annotations (docs/services.md).",
+     .help = "Label selector of the Services that CONFIG_SOURCE=services serves (docs/services.md).",
      .example = "haproxy-k8s-sync/enabled=yes",
      .is_list = true},
     {.name = "ANNOTATION_PREFIX",
@@ -183,16 +179,15 @@ const struct setting setting_table[] = {
      .fallback = "haproxy-kubefigurator",
      .expected = "what an annotation's name begins with (letters, digits, '-', '_', '.' and one '/', at most 128 "
                  "characters)",
-     .help = "Prefix of the annotations: PREFIX.PORTNAME.OPTION. haproxy-k8s-sync/PORTNAME.OPTION is read, too, and "
-             "takes precedence.",
+     .help = "Prefix of the annotations: PREFIX.PORTNAME.OPTION. haproxy-k8s-sync/PORTNAME.OPTION takes precedence.",
      .example = "example.com/haproxy"},
     {.name = "CLUSTER_NAME",
      TEXT(cluster_name, check_cluster_name),
      .unset = "none",
      .expected = "letters, digits, '-' and '.', at most 63 characters",
-     .help = "Name of this cluster (letters, digits, '-' and '.'), where several share HAProxies: {cluster} in "
-             "SERVER_NAME_FORMAT, CLUSTER in the hostname of an annotation, the label `cluster` of all metrics. With "
-             "CONFIG_TARGET=etcd the configuration of another cluster is not overwritten.",
+     .help = "Name of this cluster, where several share HAProxies: {cluster} in SERVER_NAME_FORMAT, CLUSTER in the "
+             "hostname of an annotation, the label `cluster` of all metrics. With CONFIG_TARGET=etcd the configuration "
+             "of another cluster is not overwritten.",
      .example = "east"},
     {.name = "SERVICES_PORTS",
      SPECIAL(services_ports, type_ports),
@@ -211,90 +206,88 @@ const struct setting setting_table[] = {
      SPECIAL(services_namespaces, type_names),
      .unset = "all namespaces",
      .expected = "1 to 64 names of namespaces, separated by commas or spaces, none twice",
-     .help = "Namespaces whose annotated Services are served. Those of others get an Event.",
+     .help = "Namespaces whose annotated Services are served.",
      .example = "shop,bank",
      .is_list = true},
     {.name = "SERVICES_ADDRESSES",
      SPECIAL(services_addresses, type_names),
      .fallback = "*",
      .expected = "1 to 64 of * and IP addresses, separated by commas or spaces, none twice",
-     .help = "Addresses that the annotation listen-ip may have. * is all addresses of the machine.",
+     .help = "Addresses that the annotation listen-ip may have. *: all addresses of the machine.",
      .example = "*,192.0.2.10",
      .is_list = true},
     {.name = "HOST_OWNERSHIP",
      WORDS(host_ownership, [SETTINGS_HOSTS_OF_NAMESPACE] = "namespace", [SETTINGS_HOSTS_OF_ANY] = "any"),
      .fallback = "namespace",
      .expected = "namespace or any",
-     .help = "Who may serve paths of a host name. namespace: the namespace that served it first. any: each namespace; "
-             "of two with the same path, the older Service or Ingress.",
+     .help = "Who may serve paths of a host name. namespace: the one that served it first. any: each namespace; of two "
+             "with the same path, the older Service or Ingress.",
      .example = "any"},
     {.name = "HOST_OWNERS_CONFIGMAP",
      TEXT(host_owners_configmap, name_check_subdomain),
      .unset = "none",
      .expected = "a ConfigMap's name (lower-case letters, digits, '-' and '.', at most 253 characters)",
-     .help = "ConfigMap in the Lease's namespace that keeps which namespace has which host name, over a restart "
-             "without STATE_DIR and for other replicas. It has to exist; nothing is made before it was read. Needs "
-             "list, watch and patch on it.",
+     .help = "Existing ConfigMap in the Lease's namespace that keeps who owns which host name, for other replicas and "
+             "restarts without STATE_DIR. Needs list, watch and patch on it.",
      .example = "haproxy-host-owners"},
     {.name = "SHARED_HOSTS",
      SPECIAL(shared_hosts, type_names),
      .unset = "none",
      .expected = "1 to 64 DNS names in lower case, *. in front of them or not, or *, separated by commas or spaces, "
                  "none twice",
-     .help = "Host names, *. in front of them or not, that several namespaces may serve paths of, with "
-             "HOST_OWNERSHIP=namespace. * is for Ingresses without a host.",
+     .help = "Host names, *. in front of them or not, that several namespaces may serve with HOST_OWNERSHIP=namespace. "
+             "*: Ingresses without a host.",
      .example = "www.example.com",
      .is_list = true},
     {.name = "FOREIGN_PROTECTION",
      WORDS(foreign_protection, [SETTINGS_FOREIGN_REFUSE] = "refuse", [SETTINGS_FOREIGN_WARN] = "warn"),
      .fallback = "refuse",
      .expected = "refuse or warn",
-     .help = "What to do with an Ingress or Service whose annotations ask another controller for a password, an "
-             "allow-list or the like. refuse: do not serve it. warn: serve it, open to all.",
+     .help = "An Ingress or Service whose annotations ask another controller for a password, an allow-list or the "
+             "like. refuse: it is not served. warn: it is served, open to all.",
      .example = "warn"},
     {.name = "TRUSTED_PROXIES",
      SPECIAL(trusted_proxies, type_names),
      .unset = "none",
      .expected = "1 to 64 IP addresses or networks such as 10.0.0.0/8, separated by commas or spaces, none twice",
-     .help = "Proxies in front of HAProxy, addresses or networks such as 10.0.0.0/8: X-Forwarded-For (to which their "
-             "address is added), X-Forwarded-Proto, X-Real-IP and Forwarded of theirs are kept, those of all others "
-             "replaced.",
+     .help = "Addresses or networks of proxies in front of HAProxy, whose X-Forwarded-For, X-Forwarded-Proto, "
+             "X-Real-IP and Forwarded are kept; those of all others are replaced.",
      .example = "10.0.0.0/8",
      .is_list = true},
     {.name = "SERVICES_DEFAULT_CERTIFICATE",
      TEXT(services_default_certificate, check_absolute_path),
      .unset = "none",
      .expected = "the absolute path of a file",
-     .help = "File on HAProxy's machine with a certificate and its key, for clients that ask for no name, or one that "
-             "no Service has. Without it they get no connection.",
+     .help = "File on HAProxy's machine with a certificate and its key, for clients that ask for no name or an unknown "
+             "one. Without it they get no connection.",
      .example = "/etc/haproxy/ssl/default.pem"},
     {.name = "SERVICES_SECRET_NAMESPACES",
      SPECIAL(services_secret_namespaces, type_names),
      .unset = "none",
      .expected = "1 to 64 names of namespaces, separated by commas or spaces, none twice",
-     .help = "Namespaces, beyond a Service's own, whose TLS Secrets its annotation ssl-certificate may name "
-             "(secret:NAMESPACE/NAME). Needs list and watch on each Secret that is named.",
+     .help = "Namespaces, beyond a Service's own, whose TLS Secrets ssl-certificate may name (secret:NAMESPACE/NAME). "
+             "Needs list and watch on each Secret that is named.",
      .example = "certificates",
      .is_list = true},
     {.name = "CONFIG_TARGET",
      WORDS(config_target, [SETTINGS_TARGET_HAPROXY] = "haproxy", [SETTINGS_TARGET_ETCD] = "etcd"),
      .fallback = "haproxy",
      .expected = "haproxy or etcd",
-     .help = "Where the configuration of CONFIG_SOURCE goes. haproxy: to HAProxy. etcd: to etcd, from which a "
-             "haproxy-k8s-sync on each load balancer takes it (CONFIG_SOURCE=etcd, docs/etcd.md).",
+     .help = "Where the configuration goes. haproxy: to HAProxy. etcd: to etcd, from which a haproxy-k8s-sync on each "
+             "load balancer takes it (CONFIG_SOURCE=etcd, docs/etcd.md).",
      .example = "etcd"},
     {.name = "ETCD_ENDPOINTS",
      SPECIAL(etcd.endpoints, type_endpoints),
      .unset = "no etcd",
      .expected = "1 to 16 URLs http://host:port or https://host:port, separated by commas, none twice",
-     .help = "Members of the etcd cluster, 3.4 or newer; the next one is asked if one does not answer.",
+     .help = "Members of the etcd cluster (3.4 or newer), asked in this order.",
      .example = "https://etcd-a:2379,https://etcd-b:2379",
      .is_list = true},
     {.name = "ETCD_PATH",
      TEXT(etcd.path, check_etcd_path),
      .fallback = "/stackexchange.com/haproxy-kubefigurator/config",
      .expected = "an absolute path of letters, digits and -_./ without a slash at its end",
-     .help = "Key that holds the configuration; keys below it hold the manifest, its parts and the state of each load "
+     .help = "Key of the configuration; keys below it have the manifest, its parts and the state of each load "
              "balancer.",
      .example = "/haproxy/east"},
     {.name = "ETCD_CA_FILE",
@@ -307,8 +300,7 @@ const struct setting setting_table[] = {
      TEXT(etcd.cert_file, check_path),
      .unset = "no client certificate",
      .expected = "the path of a file with a certificate, and its chain, in PEM form",
-     .help = "Client certificate with its chain, for an etcd that requires one (--client-cert-auth). Needs "
-             "ETCD_KEY_FILE.",
+     .help = "Client certificate with its chain, for --client-cert-auth. Needs ETCD_KEY_FILE.",
      .example = "/etc/haproxy-k8s-sync/etcd/tls.crt"},
     {.name = "ETCD_KEY_FILE",
      TEXT(etcd.key_file, check_path),
@@ -320,8 +312,7 @@ const struct setting setting_table[] = {
      TEXT(etcd.user, check_text_line),
      .unset = "no authentication",
      .expected = "a user name without control characters",
-     .help = "User of etcd, if its authentication is enabled (the name in a client certificate does not count). Needs "
-             "ETCD_PASSWORD.",
+     .help = "User of etcd, if its authentication is enabled. Needs ETCD_PASSWORD.",
      .example = "haproxy"},
     {.name = "ETCD_PASSWORD",
      SECRET(etcd.password),
@@ -339,13 +330,13 @@ const struct setting setting_table[] = {
     {.name = "CONFIG_ALLOW_LOCKOUT",
      FLAG_OFF(config_allow_lockout),
      .help = "Whether to apply a configuration that locks the daemon out: without the login's userlist, user or "
-             "password, the stats socket of the Data Plane API, its program section, or master-worker."},
+             "password, the Data Plane API's stats socket or program section, or master-worker."},
     {.name = "CONFIG_KEEP_BACKENDS",
      SPECIAL(config_keep_backends, type_names),
      .unset = "none",
      .expected = "1 to 64 names of backends, separated by commas or spaces, none twice",
-     .help = "Backends whose server lines another daemon writes: the configuration has none for them, and those in "
-             "haproxy.cfg stay.",
+     .help = "Backends whose server lines another daemon writes: the configuration has none, and those in haproxy.cfg "
+             "stay.",
      .example = "api,legacy",
      .is_list = true},
     {.name = "CONFIG_DRIFT",
@@ -353,23 +344,23 @@ const struct setting setting_table[] = {
            [SETTINGS_DRIFT_IGNORE] = "ignore"),
      .fallback = "report",
      .expected = "report, repair or ignore",
-     .help = "What to do when another writer has changed the haproxy.cfg that was applied. report: in the log, /status "
-             "and /readyz. repair: write it again. ignore: nothing.",
+     .help = "What to do when another writer has changed haproxy.cfg. report: in the log, /status and /readyz. repair: "
+             "write it again. ignore: nothing.",
      .example = "repair",
      .alias_fallback = "repair"},
     {.name = "CONFIG_MIN_INTERVAL",
      DURATION(config_min_interval_ms, 0, HOUR_MS),
      .fallback = "2s",
      .expected = "a duration from 0s to 1h",
-     .help = "Least time between two configurations. The first change is applied at once, of later ones within this "
-             "time only the latest.",
+     .help = "Least time between two configurations; of later changes within it only the latest is applied.",
      .example = "10s"},
     {.name = "CONFIG_CANARY",
      NUMBER(config_canary, 0, SETTINGS_DATAPLANES_MAX),
      .fallback = "0",
      .expected = "a number below that of the HAProxies; 0: all get it at once",
-     .help = "How many HAProxies get a new configuration first. Once they are well for CONFIG_CANARY_TIME (reload, "
-             "worker, listeners, backends that had servers up), the others get it; otherwise they are rolled back.",
+     .help = "How many HAProxies get a new configuration first. The others get it once these were well for "
+             "CONFIG_CANARY_TIME (reload, worker, listeners, backends that had servers up); otherwise it is rolled "
+             "back.",
      .example = "1"},
     {.name = "CONFIG_CANARY_TIME",
      DURATION(config_canary_time_ms, 1000, HOUR_MS),
@@ -382,40 +373,39 @@ const struct setting setting_table[] = {
            [SETTINGS_ROLLBACK_REPORT] = "report"),
      .fallback = "auto",
      .expected = "auto, serving or report",
-     .help = "What rolls a new configuration back, on all HAProxies, within 10 s after it runs. auto: the worker dies, "
-             "or a listener is missing that was not removed. serving: also a backend that had servers up has none, on "
-             "this HAProxy alone. report: nothing. A file that HAProxy cannot load is always replaced. What was rolled "
-             "back is tried again when it changes, or on SIGHUP.",
+     .help = "What rolls a new configuration back, on all HAProxies, within 10 s. auto: the worker dies, or a listener "
+             "is missing that was not removed. serving: also a backend that had servers up has none, on this HAProxy "
+             "alone. report: nothing. A file that HAProxy cannot load is always replaced.",
      .example = "serving"},
     {.name = "STATE_DIR",
      TEXT(state_dir, check_absolute_path),
      .unset = "memory only",
      .expected = "the absolute path of a folder",
-     .help = "Folder that keeps over a restart the last 10 configurations that ran, what HAProxy rejected, and what "
-             "templates saw; `config history` and `config rollback` use it. It may hold passwords: only the daemon can "
-             "read it. Replicas may share one; other daemons need their own.",
+     .help = "Folder that keeps the last 10 configurations that ran, what HAProxy rejected, and what templates saw, "
+             "over a restart. It may hold passwords: only the daemon can read it. Replicas may share one; other "
+             "daemons need their own.",
      .example = "/var/lib/haproxy-k8s-sync"},
     {.name = "NODE_MODE",
      WORDS(node_mode, [NODE_MODE_ENDPOINTS] = "endpoints", [NODE_MODE_ALL] = "all"),
      .fallback = "endpoints",
      .expected = "endpoints or all",
      .help = "Which nodes get a server. endpoints: those with a usable endpoint of the Service. all: every node, while "
-             "there is a usable endpoint; acts as endpoints with externalTrafficPolicy Local or without node ports. "
-             "With CONFIG_SOURCE=services the default is all.",
+             "there is a usable endpoint; not with externalTrafficPolicy Local or without node ports. With "
+             "CONFIG_SOURCE=services the default is all.",
      .example = "all"},
     {.name = "NODE_SELECTOR",
      SPECIAL(node_selector, type_selector),
      .unset = "all nodes",
      .expected = "a label selector as for kubectl get -l, such as node-role=edge,zone in (a,b),!legacy",
-     .help = "Label selector of the nodes that can get a server, applied by the API server.",
+     .help = "Label selector of the nodes that can get a server.",
      .example = "node-role.kubernetes.io/edge,zone in (a,b)",
      .is_list = true},
     {.name = "NODE_EXCLUDE_LABEL",
      TEXT(node_exclude_label, name_check_label_key),
      .fallback = "node.kubernetes.io/exclude-from-external-load-balancers",
      .expected = "a label's name, or ignore",
-     .help = "Nodes with this label, whatever its value, get no server. ignore: no label excludes a node, for clusters "
-             "of control-plane nodes alone, which kubeadm labels.",
+     .help = "Nodes with this label get no server. ignore: no label excludes a node, for clusters of control-plane "
+             "nodes alone, which kubeadm labels.",
      .example = "ignore"},
     {.name = "NODE_ADDRESS_TYPES",
      SPECIAL(nodes.types, type_address_types),
@@ -423,7 +413,7 @@ const struct setting setting_table[] = {
      .expected = "InternalIP, ExternalIP or Hostname, or several of them in order of preference, separated by commas "
                  "or spaces",
      .help = "Type of the node address that HAProxy connects to: the first that the node has in a family of IP_FAMILY. "
-             "HAProxy resolves a Hostname when it loads its configuration, and fails to load if it cannot.",
+             "HAProxy fails to load a Hostname that it cannot resolve.",
      .example = "ExternalIP,InternalIP",
      .is_list = true},
     {.name = "IP_FAMILY",
@@ -439,15 +429,14 @@ const struct setting setting_table[] = {
      TEXT(local.file, check_absolute_path),
      .unset = "by their Data Plane APIs",
      .expected = "the absolute path of HAProxy's own haproxy.cfg",
-     .help = "The haproxy.cfg of a HAProxy on this machine that is managed without a Data Plane API, in place of "
-             "HAPROXY_DATAPLANE_URL. Only lines of managed servers change, or a whole configuration replaces it after "
-             "`haproxy -c`.",
+     .help = "The haproxy.cfg of a HAProxy on this machine, managed without a Data Plane API, in place of "
+             "HAPROXY_DATAPLANE_URL.",
      .example = "/etc/haproxy/haproxy.cfg"},
     {.name = "HAPROXY_MASTER_SOCKET",
      TEXT(local.master_socket, check_absolute_path),
      .unset = "no master socket",
      .expected = "the absolute path of a unix socket",
-     .help = "HAProxy's master socket (`haproxy -W -S`), which reloads HAPROXY_CONFIG_FILE and gives the result.",
+     .help = "HAProxy's master socket (`haproxy -W -S`), for reloads.",
      .example = "/run/haproxy-master.sock"},
     {.name = "HAPROXY_STATS_SOCKET",
      TEXT(local.stats_socket, check_absolute_path),
@@ -459,20 +448,20 @@ const struct setting setting_table[] = {
      TEXT(local.program, check_path),
      .fallback = "haproxy",
      .expected = "the path of the haproxy program, or its name in PATH",
-     .help = "The haproxy program that checks HAPROXY_CONFIG_FILE, the one that runs: a path or a name in PATH.",
+     .help = "The haproxy program that checks HAPROXY_CONFIG_FILE, the one that runs.",
      .example = "/usr/local/sbin/haproxy"},
     {.name = "HAPROXY_ENVIRONMENT_FILE",
      TEXT(local.environment_file, check_path),
      .unset = "HAProxy is asked (`show env`)",
      .expected = "the path of a file",
-     .help = "File with the environment that HAProxy runs in, for `haproxy -c`: lines NAME=VALUE, as a unit's "
-             "EnvironmentFile; HAPROXY_LOCALPEER is the name of -L.",
+     .help = "File with HAProxy's environment, for `haproxy -c`: lines NAME=VALUE, as a unit's EnvironmentFile; "
+             "HAPROXY_LOCALPEER is the name of -L.",
      .example = "/etc/default/haproxy"},
     {.name = "HAPROXY_CHECK_FILES",
      SPECIAL(local.check_files, type_names),
      .unset = "none",
      .expected = "1 to 64 absolute paths, separated by commas or white space, none twice",
-     .help = "Further files that this HAProxy reads (its other -f), in its order; HAPROXY_CONFIG_FILE is read last, or "
+     .help = "Further files that this HAProxy reads (its other -f), in its order; HAPROXY_CONFIG_FILE comes last, or "
              "at its place in the list.",
      .example = "/etc/haproxy/static.cfg",
      .is_list = true},
@@ -480,16 +469,15 @@ const struct setting setting_table[] = {
      TEXT(local.storage_dir, check_absolute_path),
      .unset = "the folder of HAPROXY_CONFIG_FILE; with a Data Plane API /etc/haproxy",
      .expected = "the absolute path of a folder",
-     .help = "Folder with maps, ssl (certificates with keys) and general (other files) of a whole configuration; by a "
-             "Data Plane API with CONFIG_SOURCE template or services, the folder above its maps_dir, ssl_certs_dir and "
-             "general_storage_dir.",
+     .help = "Folder with maps, ssl and general of a whole configuration; by a Data Plane API with CONFIG_SOURCE "
+             "template or services, the folder above its maps_dir, ssl_certs_dir and general_storage_dir.",
      .example = "/var/lib/haproxy"},
     {.name = "HAPROXY_RELOAD_COMMAND",
      TEXT(local.reload_command, check_path),
      .unset = "by the master socket",
      .expected = "a program and its arguments, separated by blanks; there is no shell",
-     .help = "Program and arguments, without a shell, that request a reload of HAPROXY_CONFIG_FILE in place of the "
-             "master socket; 0: requested.",
+     .help = "Program and arguments, without a shell, that request a reload in place of the master socket; 0: "
+             "requested.",
      .example = "systemctl reload haproxy"},
     {.name = "HAPROXY_DATAPLANE_URL",
      SPECIAL(dataplanes, type_dataplanes),
@@ -498,7 +486,7 @@ const struct setting setting_table[] = {
                  "by commas, none twice",
      .help = "Data Plane API (version 3) of each HAProxy; one that is down delays no other. With "
              "CONFIG_SOURCE=template and neither this nor HAPROXY_CONFIG_FILE, the HAProxies are the pods of `targets` "
-             "in the set. IPv6 addresses need brackets. Add a path only for a proxy in front of the API.",
+             "in the set. Add a path only for a proxy in front of the API.",
      .example = "http://haproxy-a:5555,https://[2001:db8::5]:5555",
      .is_list = true,
      .alias = "DATAPLANE_URL",
@@ -523,32 +511,29 @@ const struct setting setting_table[] = {
      SECRET(dataplane_token),
      .unset = "no bearer token",
      .expected = "a token of visible ASCII characters, without the word Bearer",
-     .help = "Bearer token in place of user and password, for a proxy in front of the Data Plane API, which has basic "
-             "authentication only.",
+     .help = "Bearer token in place of user and password, for a proxy in front of the Data Plane API.",
      .example = "change-me",
      .masked = true},
     {.name = "HAPROXY_DATAPLANE_CREDENTIALS_FILE",
      TEXT(dataplane_credentials_file, NULL),
      .unset = "the settings above, for each URL",
      .expected = "the path of a file with lines " CREDENTIALS_LINE_EXPECTED ", at most one for a URL",
-     .help = "File with lines URL user:password or URL Bearer TOKEN, read again when it changes; a URL without a line "
-             "uses the settings above. Which URLs have a line is fixed at the start.",
+     .help = "File with lines URL user:password or URL Bearer TOKEN, read again when it changes. Which URLs have a "
+             "line is fixed at the start; the others use the settings above.",
      .example = "/etc/haproxy-k8s-sync/credentials"},
     {.name = "HAPROXY_DATAPLANE_CA_FILE",
      TEXT(dataplane_ca_file, check_path),
      .unset = "the system's trust store",
      .expected = "the path of a file with certificates in PEM form",
      .help = "CA of the Data Plane API's certificate. This file, HAPROXY_DATAPLANE_CERT_FILE and "
-             "HAPROXY_DATAPLANE_KEY_FILE are read again when they change; the old one stays if the new one cannot be "
-             "used.",
+             "HAPROXY_DATAPLANE_KEY_FILE are read again when they change.",
      .example = "/etc/haproxy-k8s-sync/tls/ca.crt",
      .alias = "DATAPLANE_CA_CERT"},
     {.name = "HAPROXY_DATAPLANE_CERT_FILE",
      TEXT(dataplane_cert_file, check_path),
      .unset = "no client certificate",
      .expected = "the path of a file with a certificate, and its chain, in PEM form",
-     .help = "Client certificate with its chain, for a Data Plane API that requires one. Needs "
-             "HAPROXY_DATAPLANE_KEY_FILE.",
+     .help = "Client certificate with its chain. Needs HAPROXY_DATAPLANE_KEY_FILE.",
      .example = "/etc/haproxy-k8s-sync/tls/tls.crt",
      .alias = "DATAPLANE_CLIENT_CERT"},
     {.name = "HAPROXY_DATAPLANE_KEY_FILE",
@@ -562,7 +547,7 @@ const struct setting setting_table[] = {
      TEXT(dataplane_server_name, check_host_name),
      .unset = "the host in the URL",
      .expected = "a host name",
-     .help = "Host name to verify in the Data Plane API's certificate and to send as SNI.",
+     .help = "Host name to verify in that certificate and to send as SNI.",
      .example = "haproxy.example.com"},
     {.name = "HAPROXY_DATAPLANE_INSECURE",
      FLAG_OFF(dataplane_insecure),
@@ -573,8 +558,7 @@ const struct setting setting_table[] = {
      TEXT(spire_socket, check_spire_socket),
      .unset = "no SPIFFE",
      .expected = "the absolute path of a unix socket, also as unix:///path",
-     .help = "Socket of the SPIFFE Workload API (a SPIRE agent), in place of the TLS files above; every URL must be "
-             "https (docs/spiffe.md).",
+     .help = "Socket of a SPIRE agent, in place of the TLS files above; every URL must be https (docs/spiffe.md).",
      .example = "/run/spire/agent-sockets/spire-agent.sock",
      .flag = "spire-socket"},
     {.name = "SPIFFE_PEER_ID",
@@ -596,18 +580,18 @@ const struct setting setting_table[] = {
      .unset = "the Service's nodePort, or else the endpoint's own port",
      .expected = "a port number, 1 to 65535",
      .help = "Port of every server. The endpoint's own port fits only pods on the host network. If no port or several "
-             "are found, nothing is written and /readyz has the reason. Not with several INGRESS_SERVICES.",
+             "are found, nothing is written. Not with several INGRESS_SERVICES.",
      .example = "30443"},
     {.name = "HAPROXY_SEND_PROXY_V2",
      FLAG_OFF(proxy_v2),
      .check = check_true_or_false,
      .help = "Whether to send the client's address to the servers by PROXY protocol version 2, which they must accept: "
-             "send-proxy-v2 in the backend's default-server, also for unmanaged servers."},
+             "send-proxy-v2 in default-server, also for unmanaged servers."},
     {.name = "HAPROXY_BALANCE",
      WORD_OR_KEEP(balance, check_balance),
      .fallback = "roundrobin",
      .expected = "roundrobin, static-rr, leastconn, first, source, random, uri, rdp-cookie or keep",
-     .help = "Balance algorithm of the backend. keep: that of haproxy.cfg, as for one with an argument (hash, hdr, "
+     .help = "Balance algorithm of the backend. keep: that of haproxy.cfg, needed for one with an argument (hash, hdr, "
              "url_param).",
      .example = "leastconn"},
     {.name = "SERVER_WEIGHTS",
@@ -616,15 +600,15 @@ const struct setting setting_table[] = {
      .expected = "keep, equal or endpoints",
      .help = "Weights of the servers. keep: as in haproxy.cfg; a new server gets the weight that all others have, or "
              "100. equal: 100. endpoints: the number of ready endpoints on the node, at most 256 (with a node port and "
-             "externalTrafficPolicy Cluster: equal). Back to keep leaves counted weights: use equal once.",
+             "externalTrafficPolicy Cluster: equal). From endpoints back to keep, use equal once.",
      .example = "endpoints"},
     {.name = "ADOPT_SERVERS",
      WORDS(adopt, [ADOPT_KEEP] = "keep", [ADOPT_RENAME] = "rename", [ADOPT_NO] = "no"),
      .fallback = "keep",
      .expected = "keep, rename or no",
-     .help = "What to do with a server at the address and port of a desired one, under another name. keep: adopt it "
-             "with name and weight, without a reload. rename: add a new one, and remove the old one when that serves. "
-             "no: remove it, within the loss limit. Never backup servers and HAPROXY_KEEP_SERVERS.",
+     .help = "A server at the address and port of a desired one, under another name. keep: it stays, with name and "
+             "weight, without a reload. rename: a new one is added, and the old one removed when that serves. no: it "
+             "is removed, within the loss limit.",
      .example = "rename",
      .safety = true},
     {.name = "SERVER_NAME_FORMAT",
@@ -633,23 +617,22 @@ const struct setting setting_table[] = {
      .expected = "letters, digits, '_', '.', ':', '-' and the placeholders {node}, {address}, {port} and {cluster}, "
                  "each at most once, with {node} or {address} among them, at most 64 characters",
      .help = "Names of new servers; those that exist keep theirs (ADOPT_SERVERS). {node}: the node's name, or an "
-             "endpoint's address without a node. {address}, {port}: the server's own. {cluster}: CLUSTER_NAME; each "
-             "cluster manages only the servers with its name (docs/several-clusters.md), and a '_' separates it from "
-             "other placeholders.",
+             "endpoint's address without a node. {address}, {port}: the server's own. {cluster}: CLUSTER_NAME, set "
+             "apart by a '_'; each cluster manages only the servers with its name (docs/several-clusters.md).",
      .example = "{node}-{port}"},
     {.name = "HAPROXY_ADV_CHECK",
      WORD_OR_KEEP(adv_check, check_adv_check),
      .fallback = "tcp-check",
      .expected = "tcp-check, httpchk, ssl-hello-chk, ldap-check, mysql-check, redis-check, smtpchk or keep",
-     .help = "Type of the health check. keep: that of haproxy.cfg, as for one with an argument (pgsql-check).",
+     .help = "Type of the health check. keep: that of haproxy.cfg, needed for one with an argument (pgsql-check).",
      .example = "httpchk"},
     {.name = "HAPROXY_HEALTH_CHECK",
      WORDS(health_check, [SETTINGS_HEALTH_CHECK_BACKEND] = "backend", [SETTINGS_HEALTH_CHECK_NODE_PORT] = "node-port"),
      .fallback = "backend",
      .expected = "backend or node-port",
      .help = "Target of the health checks. backend: the server's own port. node-port: HTTP to the Service's "
-             "healthCheckNodePort, where kube-proxy reports whether the node has a ready endpoint; only type "
-             "LoadBalancer with externalTrafficPolicy Local has it, others act as backend.",
+             "healthCheckNodePort, which only type LoadBalancer with externalTrafficPolicy Local has; others act as "
+             "backend.",
      .example = "node-port"},
     {.name = "HAPROXY_KEEP_SERVERS",
      SPECIAL(keep_servers, type_globs),
@@ -661,22 +644,20 @@ const struct setting setting_table[] = {
      .safety = true},
     {.name = "HAPROXY_CREATE_BACKEND",
      FLAG_OFF(create_backend),
-     .help = "Whether to create a missing backend, which otherwise is an error."},
+     .help = "Whether to create a missing backend; otherwise it is an error."},
     {.name = "DRAIN_TIMEOUT",
      DURATION(drain_timeout_ms, 0, 24 * HOUR_MS),
      .fallback = "30s",
      .expected = "a duration from 0 to 24h, such as 30s or 2m",
      .help = "How long a server drains at most, while its node's endpoints all terminate but still serve and another "
-             "node has ready ones: open connections continue, new ones go elsewhere. Then, or once the endpoints are "
-             "gone, it is parked (PARK_TTL). 0: no drain.",
+             "node has ready ones. Then, or once the endpoints are gone, it is parked (PARK_TTL). 0: no drain.",
      .example = "2m"},
     {.name = "PARK_TTL",
      DURATION(park_ttl_ms, 0, 720 * HOUR_MS),
      .fallback = "1h",
      .expected = "a duration from 0 to 720h, such as 30m or 12h",
-     .help = "How long a server that was taken out stays parked: in haproxy.cfg, in maintenance, at most 64. It "
-             "returns without a reload. After PARK_TTL, or with its node, it is removed by the next transaction. 0: at "
-             "once, with a reload.",
+     .help = "How long a server that was taken out stays parked: in haproxy.cfg, in maintenance, at most 64, to return "
+             "without a reload. Then, or with its node, the next transaction removes it. 0: at once, with a reload.",
      .example = "12h"},
     {.name = "PARK_NODES",
      FLAG_OFF(park_nodes),
@@ -684,33 +665,32 @@ const struct setting setting_table[] = {
              "there needs no reload. With CONFIG_SOURCE=services the default is true."},
     {.name = "ALLOW_EMPTY",
      FLAG_OFF(allow_empty),
-     .help = "Whether to take out the last servers when no usable endpoint is left. By default they stay.",
+     .help = "Whether to take out the last servers when no usable endpoint is left.",
      .safety = true},
     {.name = "MAX_LOSS_PERCENT",
      NUMBER(max_loss_percent, 0, 100),
      .fallback = "50",
      .expected = "a whole number from 0 to 100",
      .help = "The loss limit: percent of the servers in use that may go unannounced in one RESYNC_PERIOD; more is "
-             "often a fault of the control plane, and is delayed by one RESYNC_PERIOD for each server. What counts: "
-             "docs/how-it-works.md. 100: no delay. For the last servers see ALLOW_EMPTY.",
+             "delayed by one RESYNC_PERIOD (docs/how-it-works.md). 100: no delay. For the last servers see "
+             "ALLOW_EMPTY.",
      .example = "25",
      .safety = true},
     {.name = "DRY_RUN",
      FLAG_OFF(dry_run),
-     .help = "Whether to leave HAProxy unchanged: changes are logged and counted in /metrics instead of written.",
+     .help = "Whether to leave HAProxy unchanged: changes are logged and counted in /metrics.",
      .flag = "dry-run",
      .safety = true},
     {.name = "RESYNC_PERIOD",
      DURATION(resync_period_ms, 1000, 24 * HOUR_MS),
      .fallback = "30s",
      .expected = "a duration from 1s to 24h, such as 30s, 1m30s or 2h",
-     .help = "How often to compare HAProxy's file and runtime state with the desired state and repair drift; changes "
-             "do not wait for it.",
+     .help = "How often to compare HAProxy with the desired state and repair drift; changes do not wait for it.",
      .example = "1m"},
     {.name = "LEADER_ELECT",
      FLAG_OFF(leader_elect),
-     .help = "Whether several replicas elect a leader by a Lease (rights on leases in deploy/rbac.yaml); it writes, "
-             "the others stand by. Without it only one replica may run. Not with DRY_RUN.",
+     .help = "Whether several replicas elect a leader by a Lease (rights in deploy/rbac.yaml); it writes, the others "
+             "stand by. Without it only one replica may run. Not with DRY_RUN.",
      .safety = true,
      .flag = "leader-elect"},
     {.name = "LEASE_NAME",
@@ -730,20 +710,18 @@ const struct setting setting_table[] = {
      TEXT(kubeconfig, check_kubeconfig),
      .unset = "the service account of the pod",
      .expected = "paths of kubeconfig files, separated by ':'",
-     .help = "Kubeconfig files, separated by ':', for access from outside a pod. Exec credential plugins (v1, v1beta1) "
-             "run without a terminal.",
+     .help = "Kubeconfig files, separated by ':'. Exec credential plugins (v1, v1beta1) run without a terminal.",
      .example = "/etc/haproxy-k8s-sync/kubeconfig",
      .flag = "kubeconfig"},
     {.name = "SECCOMP",
      FLAG_OFF(seccomp),
-     .help = "Whether to install a system call filter after the start: no program can be started (no credential plugin "
-             "in the kubeconfig), and no file written but in STATE_DIR, by Landlock, too. The image, the manifests, "
-             "the chart and the Debian package turn it on.",
+     .help = "Whether to install a system call filter after the start: no program can be started (no credential "
+             "plugin), and no file written but in STATE_DIR, by Landlock, too. The image, the manifests, the chart and "
+             "the Debian package turn it on.",
      .safety = true},
     {.name = "EMIT_EVENTS",
      FLAG_OFF(emit_events),
-     .help = "Whether to record changes as Kubernetes Events on the Service (rights on events in deploy/rbac.yaml). "
-             "Not with DRY_RUN.",
+     .help = "Whether to record changes as Kubernetes Events (rights in deploy/rbac.yaml). Not with DRY_RUN.",
      .alias_fallback = "true"},
     {.name = "LISTEN_ADDRESS",
      SPECIAL(listen, type_listen_address),
@@ -771,13 +749,13 @@ const struct setting setting_table[] = {
      .flag = "health-probe-bind-address"},
     {.name = "STATUS_PAGE",
      FLAG_ON(status_page),
-     .help = "Whether to serve the status page (/) and its JSON (/status): names and addresses of nodes, URLs of the "
-             "Data Plane APIs, and the last changes, to anyone who can reach it."},
+     .help = "Whether to serve the status page (/) and its JSON (/status), with names and addresses of nodes and URLs "
+             "of the Data Plane APIs, to anyone who can reach it."},
     {.name = "LOG_FORMAT",
      WORDS(log_format, [LOG_FORMAT_LOGFMT] = "logfmt", [LOG_FORMAT_JSON] = "json"),
      .fallback = "logfmt",
      .expected = "logfmt or json",
-     .help = "Format of the log lines: logfmt or json.",
+     .help = "Format of the log: logfmt or json.",
      .example = "json"},
     {.name = "LOG_LEVEL",
      WORDS(log_level, [LOG_LEVEL_DEBUG] = "debug", [LOG_LEVEL_INFO] = "info", [LOG_LEVEL_WARN] = "warn",
@@ -791,15 +769,13 @@ const struct setting setting_table[] = {
      TEXT(traces.endpoint, check_otlp_url),
      .unset = "no traces",
      .expected = "a URL http(s)://host[:port][/path] without user name and query",
-     .help = "URL of an OpenTelemetry collector that takes traces by OTLP/HTTP; /v1/traces is appended "
-             "(docs/traces.md).",
+     .help = "URL of an OpenTelemetry collector (OTLP/HTTP); /v1/traces is appended (docs/traces.md).",
      .example = "http://otel-collector:4318"},
     {.name = "OTEL_EXPORTER_OTLP_HEADERS",
      SECRET(traces.headers),
      .unset = "no further headers",
      .expected = "headers as name=value, separated by commas, their values perhaps percent-encoded",
-     .help = "Headers sent with traces, such as a credential: name=value, separated by commas, values perhaps "
-             "percent-encoded.",
+     .help = "Headers sent with traces: name=value, separated by commas, values perhaps percent-encoded.",
      .example = "authorization=Bearer%20change-me",
      .masked = true},
     {.name = "OTEL_EXPORTER_OTLP_CERTIFICATE",
@@ -812,8 +788,7 @@ const struct setting setting_table[] = {
      TEXT(traces.attributes, check_pairs),
      .unset = "none",
      .expected = "key=value, separated by commas, values perhaps percent-encoded",
-     .help = "Further attributes of all traces: key=value, separated by commas (docs/traces.md has those that are "
-             "always set).",
+     .help = "Further attributes of all traces: key=value, separated by commas.",
      .example = "deployment.environment.name=production,k8s.cluster.name=edge"},
     {.name = NULL},
 };
