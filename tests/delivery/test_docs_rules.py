@@ -139,7 +139,7 @@ def test_anchors_are_as_github_makes_them() -> None:
     assert anchor("1. The HAProxy side") == "1-the-haproxy-side"
     assert anchor("`haproxy.cfg`") == "haproxycfg"
     assert anchor("A server's life") == "a-servers-life"
-    assert part_of("a: 1\nb:\n  c: 2\n\nd: 3\n", "b") == "b:\n  c: 2\n\n"
+    assert part_of("a: 1\nb:\n  c: 2\n\nd: 3\n", "b") == "b:\n  c: 2\n"
 
 
 def test_docs_have_no_hidden_warning() -> None:
