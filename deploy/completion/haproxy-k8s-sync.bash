@@ -28,10 +28,10 @@ _haproxy_k8s_sync() {
         --daemon) words='none http://127.0.0.1:8080' ;;
         *)
             case ${COMP_WORDS[1]} in
-            plan) words="--output= --color= --timeout= --daemon= $settings --help" ;;
+            plan) words="--output= --color= --timeout= --daemon= --watch $settings --help" ;;
             doctor) words="--output= --color= --timeout= $settings --help" ;;
             release) words="--servers --yes --daemon= --output= --color= --timeout= $settings --help" ;;
-            explain) words="--output= --color= --timeout= $settings --help" ;;
+            explain) words="--output= --color= --timeout= --watch $settings --help" ;;
             check-config) words="--changed --output= $settings --help" ;;
             version) words='--output= --help' ;;
             help) [ "$COMP_CWORD" != 2 ] || words='all settings plan explain doctor release config template services apply view watch check-config copy-to' ;;

@@ -49,6 +49,7 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n "$none; or $asking; or $settings" -s h -l help -d 'The usual commands and flags'
     complete -c $program -n '__fish_seen_subcommand_from plan; and not __fish_seen_subcommand_from config' -l daemon -x -a none -d 'The running daemon whose memory is used'
     complete -c $program -n '__fish_seen_subcommand_from plan explain doctor release config services check-config version; and not __fish_seen_subcommand_from template help' -s o -l output -x -a 'text json' -d 'Output format'
+    complete -c $program -n '__fish_seen_subcommand_from plan explain; and not __fish_seen_subcommand_from config services help' -l watch -d 'Again whenever it changed'
     complete -c $program -n $asking -l color -x -a 'auto always never' -d Colours
     complete -c $program -n $asking -l timeout -x -a '10s 30s 1m 5m' -d 'How long to wait for all answers'
 end

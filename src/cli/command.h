@@ -59,6 +59,7 @@ struct command {
     enum command_help help;
     bool is_whole;
     bool changed;        /* CHECK_CONFIG */
+    bool watch;          /* PLAN, EXPLAIN */
     bool servers, yes;   /* RELEASE */
     const char *operand; /* EXPLAIN: NODE; CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR;
                           * SERVICES: NAMESPACE/NAME; HELP: a setting; borrowed from argv; NULL: none */
@@ -98,6 +99,7 @@ enum {
     TAKES_JUNIT = 1 << 7, /* -o junit, too */
     TAKES_CHANGED = 1 << 8,
     TAKES_RELEASE = 1 << 9, /* --servers, --yes */
+    TAKES_WATCH = 1 << 10,
     TAKES_USUAL = TAKES_OUTPUT | TAKES_COLOUR | TAKES_TIMEOUT,
 };
 

@@ -26,19 +26,21 @@ const struct command_row command_table[] = {
         .status = "0 valid, 78 invalid, 1 as the daemon's start has it",
     },
     {
-        ROW("plan", NULL, COMMAND_PLAN, TAKES_USUAL | TAKES_DAEMON, run_inspect),
+        ROW("plan", NULL, COMMAND_PLAN, TAKES_USUAL | TAKES_DAEMON | TAKES_WATCH, run_inspect),
         .brief = "print what would change in HAProxy and why; write nothing",
         .help =
             "Prints what would change in HAProxy and why, and writes nothing. --daemon=URL|none: the running daemon "
-            "that is asked for its own plan, by default that at LISTEN_ADDRESS.",
+            "that is asked for its own plan, by default that at LISTEN_ADDRESS. --watch: asks again each 3 seconds, "
+            "and "
+            "prints what is another answer.",
         .status = PLAN_STATUS,
     },
     {
-        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_USUAL, run_inspect),
+        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_USUAL | TAKES_WATCH, run_inspect),
         .operand = "NODE",
         .what = "the name of a node",
         .brief = "print why this node is in, draining or out, rule by rule",
-        .help = "Prints why this node is in, draining or out, rule by rule.",
+        .help = "Prints why this node is in, draining or out, rule by rule. --watch: again whenever that changed.",
         .status = "0 known, 1 unknown",
     },
     {

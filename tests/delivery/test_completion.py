@@ -53,8 +53,8 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["template", "test", "--output", "ju"], {"junit"}),
 ]
 SETTINGS = {"--kubeconfig", "--dry-run", "--log-level"}
-OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"} | SETTINGS, "doctor": {"--output", "--color", "--timeout", "--help"} | SETTINGS,
-           "explain": {"--output", "--color", "--timeout", "--help"} | SETTINGS, "check-config": {"--changed", "--output", "--help"} | SETTINGS,
+OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--watch", "--help"} | SETTINGS, "doctor": {"--output", "--color", "--timeout", "--help"} | SETTINGS,
+           "explain": {"--output", "--color", "--timeout", "--watch", "--help"} | SETTINGS, "check-config": {"--changed", "--output", "--help"} | SETTINGS,
            "release": {"--servers", "--yes", "--daemon", "--output", "--color", "--timeout", "--help"} | SETTINGS}
 
 
@@ -196,7 +196,7 @@ def test_commands_and_options_are_those_of_help() -> None:
 
 def test_values_are_taken() -> None:
     env = clean_env(HAPROXY_DATAPLANE_URL="http://127.0.0.1:1", KUBECONFIG="/nonexistent")
-    without = {"--help", "--dry-run", "--changed", "--kubeconfig", "--servers", "--yes"}
+    without = {"--help", "--dry-run", "--changed", "--kubeconfig", "--servers", "--yes", "--watch"}
     asked = [[command, option] for command, options in OPTIONS.items() for option in sorted(options - without)]
     for words, values in zip(asked, by_bash([[*words, ""] for words in asked]), strict=True):
         for value in sorted(values):
