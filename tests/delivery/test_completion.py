@@ -18,7 +18,7 @@ FOLDER = ROOT / "deploy/completion"
 NAME = "haproxy-k8s-sync"
 
 # The words that were typed, the last one as far as it was -> what is offered.
-COMMANDS = {"plan", "explain", "doctor", "release", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to", "help", "version"}
+COMMANDS = {"plan", "explain", "doctor", "release", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to", "completion", "help", "version"}
 CASES: list[tuple[list[str], set[str]]] = [
     ([""], COMMANDS),
     (["pl"], {"plan"}),
@@ -47,6 +47,7 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["services", "explain", "--color", "al"], {"always"}),
     (["services", "view", "-o", "j"], {"json"}),
     (["version", "--output", ""], {"text", "json"}),
+    (["completion", ""], {"bash", "zsh", "fish"}),
     (["template", "v"], {"validate"}),
     (["template", "d"], {"diff"}),
     (["template", "test", "--color", "al"], {"always"}),
@@ -192,6 +193,12 @@ def test_commands_and_options_are_those_of_help() -> None:
     asked = [["--"], *([command, "--"] for command in OPTIONS), ["template", "diff", "--"], ["template", "benchmark", "--"]]
     offered = {word.rstrip("=") for words in by_bash(asked) for word in words}
     assert offered - {"--output"} == options | {"--help"}, "--output is -o there"
+
+
+def test_the_program_prints_what_the_package_has() -> None:
+    for name, file in (("bash", f"{NAME}.bash"), ("zsh", f"_{NAME}"), ("fish", f"{NAME}.fish")):
+        assert told(program(), "completion", name) == (FOLDER / file).read_text()
+    assert subprocess.run([program(), "completion", "csh"], capture_output=True, timeout=60).returncode == 64
 
 
 def test_values_are_taken() -> None:

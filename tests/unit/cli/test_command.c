@@ -106,7 +106,7 @@ TEST_EACH(what_is_asked_for, array_len(good))
 #define THERE_ARE                                                                                                    \
     "expected one of check-config, plan, explain, doctor, release, config, template, services, apply, watch, view, " \
     "copy-to, "                                                                                                      \
-    "help, version"
+    "completion, help, version"
 #define FLAGS "there are --kubeconfig, --dry-run, --log-level, -v and those of each command"
 
 static const struct {
