@@ -201,8 +201,10 @@ static int command_take_option(const struct command_item *item, struct command *
     if (o->letter == 'h')
         return command_ask_help(c, false);
     if (o->value == NULL) {
-        bool *const switches[] = {['C'] = &c->changed, ['S'] = &c->servers, ['y'] = &c->yes, ['w'] = &c->watch};
-        *switches[o->letter] = true;
+        *(o->letter == 'C'   ? &c->changed
+          : o->letter == 'S' ? &c->servers
+          : o->letter == 'w' ? &c->watch
+                             : &c->yes) = true;
         return 0;
     }
     const char *expected = o->letter == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json" : o->expected;
