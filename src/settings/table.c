@@ -809,7 +809,8 @@ const struct setting setting_table[] = {
      FLAG_OFF(emit_events),
      .help = "Whether to record changes of HAProxy as Kubernetes Events on the Service. `kubectl describe service` "
              "shows them: Synced, Draining, RemovalDelayed, ApplyFailed, ReloadFailed, DriftRepaired. Events about a "
-             "configuration from a Secret (CONFIG_REPORT) are recorded on that Secret. Needs the rights on events in "
+             "configuration from a Secret (CONFIG_REPORT) are recorded on that Secret. The default is true with "
+             "CONFIG_SOURCE=services and template, whose tenants have no other answer. Needs the rights on events in "
              "deploy/rbac.yaml. With DRY_RUN no Events are written.",
      .alias_fallback = "true"},
     {.name = "LISTEN_ADDRESS",
