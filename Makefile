@@ -294,8 +294,9 @@ check-layers:
 clean:
 	rm -rf $B
 
-# The page that the assembler puts into it is no header, so the compiler does not tell.
+# The page and the completions that the assembler puts into them are no headers, so the compiler does not tell.
 $(foreach kind,obj san quick fuzz/obj coverage/obj,$B/$(kind)/src/serve/server.o): src/serve/status.html
+$(foreach kind,obj san quick fuzz/obj coverage/obj,$B/$(kind)/src/cli/completion.o): $(wildcard deploy/completion/*)
 
 # What the compiler wrote beside the objects that there are; no rule makes one.
 -include $(wildcard $(OBJ:.o=.d) $B/san/*/*/*.d $B/san/*/*/*/*.d $B/san/*/*/*/*/*.d $B/obj/tests/bench/*.d)

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "host/sandbox.h"
 #include "settings/parse.h"
@@ -168,8 +169,22 @@ static int main_misuse(const struct error *err)
     return COMMAND_USAGE_EXIT_CODE;
 }
 
-int main(int argc, char **argv, char **environ_)
+/* A link of that name is `kubectl haproxy-sync`: without a word it is help, and it finds the cluster where kubectl does. */
+static bool main_is_plugin(const char *self)
 {
+    const char *slash = strrchr(self, '/'), *home = getenv("HOME");
+    if (!str_has_prefix(slash != NULL ? slash + 1 : self, "kubectl-"))
+        return false;
+    cleanup(mem_free_ptr) char *usual = mem_printf("%s/.kube/config", home != NULL ? home : "");
+    if (access(usual, R_OK) == 0)
+        (void)setenv("KUBECONFIG", usual, 0);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    bool plugin = main_is_plugin(argv[0]);
+    char **environ_ = environ;
     struct command command;
     struct error err = {0};
     cleanup(flags_fini) struct flags flags = {0};
@@ -178,6 +193,8 @@ int main(int argc, char **argv, char **environ_)
     if (older < 0 || (older == 0 && flags_take(argc, argv, environ_, &flags, &err) != 0) ||
         command_parse(flags.argc, flags.argv, &command, &err) != 0 || command_check_flags(&command, &flags, &err) != 0)
         return main_misuse(&err);
+    if (plugin && command.kind == COMMAND_RUN)
+        command.kind = COMMAND_HELP;
     if (command.kind == COMMAND_HELP) {
         cleanup(buf_fini) struct buf out = {0};
         if (help_print(&command, &out, &err) != 0)

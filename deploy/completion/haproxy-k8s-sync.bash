@@ -12,7 +12,7 @@ _haproxy_k8s_sync() {
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if [ "$COMP_CWORD" = 1 ]; then
-        words='plan explain doctor release config template services apply view watch check-config copy-to help version --help --version'
+        words='plan explain doctor release config template services apply view watch check-config copy-to completion help version --help --version'
         words="$words $settings"
     else
         case $option in
@@ -28,13 +28,14 @@ _haproxy_k8s_sync() {
         --daemon) words='none http://127.0.0.1:8080' ;;
         *)
             case ${COMP_WORDS[1]} in
-            plan) words="--output= --color= --timeout= --daemon= $settings --help" ;;
+            plan) words="--output= --color= --timeout= --daemon= --watch $settings --help" ;;
             doctor) words="--output= --color= --timeout= $settings --help" ;;
             release) words="--servers --yes --daemon= --output= --color= --timeout= $settings --help" ;;
-            explain) words="--output= --color= --timeout= $settings --help" ;;
+            explain) words="--output= --color= --timeout= --watch $settings --help" ;;
             check-config) words="--changed --output= $settings --help" ;;
             version) words='--output= --help' ;;
-            help) [ "$COMP_CWORD" != 2 ] || words='all settings plan explain doctor release config template services apply view watch check-config copy-to' ;;
+            completion) [ "$COMP_CWORD" != 2 ] || words='bash zsh fish' ;;
+            help) [ "$COMP_CWORD" != 2 ] || words='all settings plan explain doctor release config template services apply view watch check-config copy-to completion' ;;
             config)
                 words="--output= --color= --timeout= $settings --help"
                 [ "$COMP_CWORD" != 2 ] || words='plan validate apply history rollback --help'

@@ -1,7 +1,7 @@
 # Completion of haproxy-k8s-sync(8) for fish.
 
 for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
-    set -l none 'not __fish_seen_subcommand_from plan explain doctor release config template services apply view watch check-config copy-to help version'
+    set -l none 'not __fish_seen_subcommand_from plan explain doctor release config template services apply view watch check-config copy-to completion help version'
     set -l settings '__fish_seen_subcommand_from plan explain doctor release config services check-config; and not __fish_seen_subcommand_from template help'
     set -l asking '__fish_seen_subcommand_from plan explain doctor release config template services'
     set -l config '__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from plan validate apply history rollback'
@@ -18,6 +18,8 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $none -a check-config -d 'The settings in effect, and what is wrong with them'
     complete -c $program -n $none -a copy-to -d 'This program with its libraries, into a folder'
     complete -c $program -n '__fish_seen_subcommand_from copy-to' -F
+    complete -c $program -n $none -a completion -d 'This, for a shell'
+    complete -c $program -n '__fish_seen_subcommand_from completion; and not __fish_seen_subcommand_from bash zsh fish help' -a 'bash zsh fish'
     complete -c $program -n $none -a config -d 'A whole haproxy.cfg'
     complete -c $program -n $config -a plan -d 'What it would change in each HAProxy, and what that costs'
     complete -c $program -n $config -a validate -d 'What each HAProxy says of it'
@@ -40,7 +42,7 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n $none -a watch -d 'The same, from now on'
     complete -c $program -n $none -a help -d 'The usual commands, or all about one'
     complete -c $program -n $none -a version -d 'The version'
-    complete -c $program -n '__fish_seen_subcommand_from help; and not __fish_seen_subcommand_from all settings plan explain doctor release config template services apply view watch check-config copy-to' -a 'all settings plan explain doctor release config template services apply view watch check-config copy-to'
+    complete -c $program -n '__fish_seen_subcommand_from help; and not __fish_seen_subcommand_from all settings plan explain doctor release config template services apply view watch check-config copy-to completion' -a 'all settings plan explain doctor release config template services apply view watch check-config copy-to completion'
     complete -c $program -n '__fish_seen_subcommand_from check-config; and not __fish_seen_subcommand_from help' -l changed -d 'Those alone that differ from their defaults'
     complete -c $program -n "$none; or $settings" -l kubeconfig -r -F -d 'How to reach the Kubernetes API'
     complete -c $program -n "$none; or $settings" -l dry-run -d 'Leave HAProxy unchanged'
@@ -49,6 +51,7 @@ for program in haproxy-k8s-sync haproxy-k8s-sync-as-service
     complete -c $program -n "$none; or $asking; or $settings" -s h -l help -d 'The usual commands and flags'
     complete -c $program -n '__fish_seen_subcommand_from plan; and not __fish_seen_subcommand_from config' -l daemon -x -a none -d 'The running daemon whose memory is used'
     complete -c $program -n '__fish_seen_subcommand_from plan explain doctor release config services check-config version; and not __fish_seen_subcommand_from template help' -s o -l output -x -a 'text json' -d 'Output format'
+    complete -c $program -n '__fish_seen_subcommand_from plan explain; and not __fish_seen_subcommand_from config services help' -l watch -d 'Again whenever it changed'
     complete -c $program -n $asking -l color -x -a 'auto always never' -d Colours
     complete -c $program -n $asking -l timeout -x -a '10s 30s 1m 5m' -d 'How long to wait for all answers'
 end

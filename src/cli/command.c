@@ -30,6 +30,7 @@ static const struct command_option {
     {"changed", 'C', TAKES_CHANGED, NULL, NULL},
     {"servers", 'S', TAKES_RELEASE, NULL, NULL},
     {"yes", 'y', TAKES_RELEASE, NULL, NULL},
+    {"watch", 'w', TAKES_WATCH, NULL, NULL},
     {"help", 'h', 0, NULL, NULL},
 };
 
@@ -200,7 +201,10 @@ static int command_take_option(const struct command_item *item, struct command *
     if (o->letter == 'h')
         return command_ask_help(c, false);
     if (o->value == NULL) {
-        *(o->letter == 'C' ? &c->changed : o->letter == 'S' ? &c->servers : &c->yes) = true;
+        *(o->letter == 'C'   ? &c->changed
+          : o->letter == 'S' ? &c->servers
+          : o->letter == 'w' ? &c->watch
+                             : &c->yes) = true;
         return 0;
     }
     const char *expected = o->letter == 'o' && (c->row->takes & TAKES_JUNIT) ? "text, junit or json" : o->expected;

@@ -22,6 +22,7 @@ enum command_kind {
     COMMAND_DOCTOR,
     COMMAND_EXPLAIN,
     COMMAND_COPY_TO,
+    COMMAND_COMPLETION,
     COMMAND_RELEASE,
     COMMAND_APPLY,           /* of an older system (cli/older.h) */
     COMMAND_OLDER,           /* which that makes another one of */
@@ -59,6 +60,7 @@ struct command {
     enum command_help help;
     bool is_whole;
     bool changed;        /* CHECK_CONFIG */
+    bool watch;          /* PLAN, EXPLAIN */
     bool servers, yes;   /* RELEASE */
     const char *operand; /* EXPLAIN: NODE; CONFIG: FILE ("-" is standard input) or N; COPY_TO: FOLDER; TEMPLATE: DIR;
                           * SERVICES: NAMESPACE/NAME; HELP: a setting; borrowed from argv; NULL: none */
@@ -98,6 +100,7 @@ enum {
     TAKES_JUNIT = 1 << 7, /* -o junit, too */
     TAKES_CHANGED = 1 << 8,
     TAKES_RELEASE = 1 << 9, /* --servers, --yes */
+    TAKES_WATCH = 1 << 10,
     TAKES_USUAL = TAKES_OUTPUT | TAKES_COLOUR | TAKES_TIMEOUT,
 };
 
@@ -110,6 +113,7 @@ struct command_row {
     bool has_no_settings; /* then flags that are settings mean nothing to it */
     const char *brief;    /* its line in the help of one screen, at most 60 characters; NULL: it has none */
     const char *help;     /* one paragraph */
+    const char *examples; /* lines to be copied; NULL: none */
     const char *status;   /* "0 in sync, 2 changes, 1 unknown"; NULL: 0 done, 1 not */
     /* NULL: main knows it (the daemon, help, version). The exit status. */
     int (*run)(const struct run *r);

@@ -21,35 +21,42 @@ const struct command_row command_table[] = {
     {
         ROW("check-config", NULL, COMMAND_CHECK_CONFIG, TAKES_OUTPUT | TAKES_CHANGED, run_check_config),
         .brief = "print the settings in effect and what is wrong with them",
+        .examples = "check-config --changed\n",
         .help = "Prints the settings in effect, where each comes from, with secrets masked, and all that is wrong. It "
                 "fails where the daemon would not start. With --changed: those alone that differ from their defaults.",
         .status = "0 valid, 78 invalid, 1 as the daemon's start has it",
     },
     {
-        ROW("plan", NULL, COMMAND_PLAN, TAKES_USUAL | TAKES_DAEMON, run_inspect),
+        ROW("plan", NULL, COMMAND_PLAN, TAKES_USUAL | TAKES_DAEMON | TAKES_WATCH, run_inspect),
         .brief = "print what would change in HAProxy and why; write nothing",
+        .examples = "plan --watch\nplan -o json\n",
         .help =
             "Prints what would change in HAProxy and why, and writes nothing. --daemon=URL|none: the running daemon "
-            "that is asked for its own plan, by default that at LISTEN_ADDRESS.",
+            "that is asked for its own plan, by default that at LISTEN_ADDRESS. --watch: asks again each 3 seconds, "
+            "and "
+            "prints what is another answer.",
         .status = PLAN_STATUS,
     },
     {
-        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_USUAL, run_inspect),
+        ROW("explain", NULL, COMMAND_EXPLAIN, TAKES_USUAL | TAKES_WATCH, run_inspect),
         .operand = "NODE",
         .what = "the name of a node",
         .brief = "print why this node is in, draining or out, rule by rule",
-        .help = "Prints why this node is in, draining or out, rule by rule.",
+        .examples = "explain node-7\n",
+        .help = "Prints why this node is in, draining or out, rule by rule. --watch: again whenever that changed.",
         .status = "0 known, 1 unknown",
     },
     {
         ROW("doctor", NULL, COMMAND_DOCTOR, TAKES_USUAL, run_doctor),
         .brief = "check everything that a sync needs; print a fix for each",
+        .examples = "doctor --timeout=5s\n",
         .help = "Checks everything that a sync needs, the running daemon included, and prints a fix for what fails.",
         .status = "0 passed, 1 failed, 78 invalid settings",
     },
     {
         ROW("release", NULL, COMMAND_RELEASE, TAKES_USUAL | TAKES_DAEMON | TAKES_RELEASE, run_release),
         .brief = "give the backends up: live servers stay in HAProxy",
+        .examples = "release\nrelease --yes\n",
         .help =
             "Gives the backends up, to another controller or to none: parked lines are removed from HAProxy, drains "
             "end, live servers stay. With --servers: all servers that the daemon manages are removed. Prints what it "
@@ -63,12 +70,14 @@ const struct command_row command_table[] = {
         CONFIG_ROW("plan", COMMAND_CONFIG_PLAN),
         .operand = "[FILE]",
         .brief = "a whole haproxy.cfg",
+        .examples = "config plan haproxy.cfg\n",
         .help = "Prints what a haproxy.cfg would change in each HAProxy, and what it costs; by default that of "
                 "CONFIG_FILE, - is standard input. Writes nothing.",
         .status = PLAN_STATUS,
     },
     {
         CONFIG_ROW("validate", COMMAND_CONFIG_VALIDATE),
+        .examples = "config validate haproxy.cfg\n",
         .operand = "FILE",
         .what = "a file",
         .help = "Lets each HAProxy check it and prints the results. Writes nothing.",
@@ -76,6 +85,7 @@ const struct command_row command_table[] = {
     },
     {
         CONFIG_ROW("apply", COMMAND_CONFIG_APPLY),
+        .examples = "config apply haproxy.cfg\nconfig apply\n",
         .operand = "[FILE]",
         .help = "Validates it, writes, loads and verifies it. Without FILE: makes the running daemon try again what "
                 "HAProxy rejected.",
@@ -87,23 +97,27 @@ const struct command_row command_table[] = {
     },
     {
         CONFIG_ROW("rollback", COMMAND_CONFIG_ROLLBACK),
+        .examples = "config rollback\nconfig rollback 7\n",
         .operand = "[N]",
         .help = "Makes the running daemon go back to one of them, until its source changes.",
     },
     {
         TEMPLATE_ROW("render", COMMAND_TEMPLATE_RENDER, 0),
         .brief = "template sets",
+        .examples = "template render set/ --test=one\n",
         .help = "Renders a template set with the fixtures of its tests (--test=NAME: with those of one) and prints the "
                 "result.",
         .status = "0 good, 1 an error",
     },
     {
         TEMPLATE_ROW("test", COMMAND_TEMPLATE_TEST, TAKES_JUNIT),
+        .examples = "template test set/ -o junit\n",
         .help = "Runs its tests. -o junit is also for CI.",
         .status = "0 good, 1 a failed test",
     },
     {
         TEMPLATE_ROW("diff", COMMAND_TEMPLATE_DIFF, TAKES_AGAINST),
+        .examples = "template diff set/ --against=haproxy.cfg\n",
         .help = "Compares it with another template set, or with a haproxy.cfg: --against=DIR|FILE.",
         .status = "0 equal, 2 it differs, 1 an error",
     },
@@ -126,11 +140,13 @@ const struct command_row command_table[] = {
     {
         SERVICES_ROW("view", COMMAND_SERVICES_VIEW),
         .brief = "annotated Services",
+        .examples = "services view -o json\n",
         .help = "Prints what is made of annotated Services, and what is wrong with them.",
         .status = "0 read, 1 not, or nothing is served",
     },
     {
         SERVICES_ROW("explain", COMMAND_SERVICES_EXPLAIN),
+        .examples = "services explain shop/web\n",
         .operand = "NAMESPACE/NAME",
         .what = "a Service",
         .help = "Prints how each annotation of one Service is used.",
@@ -151,6 +167,16 @@ const struct command_row command_table[] = {
         .has_no_settings = true,
         .help = "Copies this program with its loader and libraries, for a container of HAProxy's image, which has "
                 "haproxy -c and none of these.",
+    },
+    {
+        ROW("completion", NULL, COMMAND_COMPLETION, 0, run_completion),
+        .examples = "completion bash\n",
+        .operand = "SHELL",
+        .what = "bash, zsh or fish",
+        .has_no_settings = true,
+        .help =
+            "Prints what completes this program's command line in bash, zsh or fish; the Debian package installs the "
+            "same. In bash: source <(haproxy-k8s-sync completion bash).",
     },
     {
         ROW("help", NULL, COMMAND_HELP, 0, NULL),

@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/page.h"
 #include "base/str.h"
@@ -46,7 +48,7 @@ static const char all_tail[] =
     "Settings are environment variables: " PROGRAM " help settings.\n";
 
 /* "usage: ..." before the first of several. */
-static void help_add_row(struct page *p, const struct command_row *row, bool first)
+static void help_add_row(struct page *p, const struct command_row *row, bool first, bool alone)
 {
     cleanup(mem_free_ptr) char *options = command_options_text(row);
     page_printf(p, INK_PLAIN, "%s " PROGRAM " %s%s%s%s%s", first ? "usage:" : "      ", row->word,
@@ -65,6 +67,12 @@ static void help_add_row(struct page *p, const struct command_row *row, bool fir
     cleanup(mem_free_ptr) char *status =
         mem_printf("exit status: %s", row->status != NULL ? row->status : "0 done, 1 not");
     page_flow_line(p, INK_PLAIN, status);
+    for (const char *at = alone ? row->examples : NULL; at != NULL && *at != '\0'; at += strcspn(at, "\n") + 1) {
+        page_to(p, MARGIN + 4);
+        page_printf(p, INK_PLAIN, "%s" PROGRAM " %.*s", at == row->examples ? "for example: " : "             ",
+                    (int)strcspn(at, "\n"), at);
+        page_end_line(p);
+    }
 }
 
 int help_print(const struct command *c, struct buf *out, struct error *err)
@@ -91,13 +99,13 @@ int help_print(const struct command *c, struct buf *out, struct error *err)
     case COMMAND_HELP_ALL:
         buf_add(out, all_head);
         for (const struct command_row *row = command_table; row->word != NULL; row++)
-            help_add_row(&p, row, false);
+            help_add_row(&p, row, false, false);
         buf_add(out, all_tail);
         break;
     case COMMAND_HELP_ROW:
         for (const struct command_row *row = c->row; str_eq(row->word, c->row->word) && (row == c->row || c->is_whole);
              row++)
-            help_add_row(&p, row, row == c->row);
+            help_add_row(&p, row, row == c->row, true);
         buf_add(out, "\n");
         if (!c->row->has_no_settings)
             buf_add(out, "Also: --kubeconfig=FILE, --dry-run, --log-level=LEVEL, -v; settings: " PROGRAM

@@ -3,6 +3,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -25,6 +26,7 @@
 #define SETTLED_MS 10 /* how often it is checked whether all is known */
 #define AGAIN_MS 1000 /* what is inconsistent is read again, once: a reload causes that for a moment */
 #define STOP_MS 1000
+#define WATCH_S 3
 
 /* How far one HAProxy is. */
 struct inspect_reading {
@@ -363,28 +365,46 @@ static void inspection_plan(struct inspection *i, struct session *session)
     inspect_refresh(session->base, settings, &session->clients, &session->log, &options);
 }
 
-int run_inspect(const struct run *r)
+/* The exit status; i->out and i->problems are what is to be printed. */
+static int inspection_ask(struct inspection *i)
 {
     cleanup(kube_access_fini) struct kube_access access = {0};
-    cleanup(show_fini) struct show show = {0};
-    struct inspection i = {.run = r};
-    struct error err = {0};
     struct session session;
-    struct page problems;
-    show_init(&show, r);
-    show_page_init(&problems, &i.problems, stderr, r->command, r->environ);
-    i.page =
-        (struct inspect_page){r->command->json, show.page.colour, problems.colour, show.page.width, problems.width};
-    if (run_manages_servers(r->settings, &err) != 0 || start_access(r->settings, r->environ, &access, &err) != 0)
+    struct error err = {0};
+    if (start_access(i->run->settings, i->run->environ, &access, &err) != 0)
         return run_fail(&err, SETTINGS_EXIT_CODE);
-    if (session_begin(r, &access, LOG_LEVEL_ERROR, &session, &err) == 0) {
-        inspection_plan(&i, &session);
-        i.status = show_text(&i.out, stdout) == 0 && show_text(&i.problems, stderr) == 0 ? i.status : EXIT_FAILURE;
-    } else {
-        i.status = run_fail(&err, start_status(&err));
-    }
+    if (session_begin(i->run, &access, LOG_LEVEL_ERROR, &session, &err) == 0)
+        inspection_plan(i, &session);
+    else
+        i->status = run_fail(&err, start_status(&err));
     session_end(&session);
-    buf_fini(&i.out);
-    buf_fini(&i.problems);
-    return i.status;
+    return i->status;
+}
+
+int run_inspect(const struct run *r)
+{
+    cleanup(show_fini) struct show show = {0};
+    cleanup(mem_free_ptr) char *last = NULL; /* of --watch */
+    const struct timespec pause = {.tv_sec = WATCH_S};
+    struct error err = {0};
+    struct page problems;
+    int status;
+    if (run_manages_servers(r->settings, &err) != 0)
+        return run_fail(&err, SETTINGS_EXIT_CODE);
+    do {
+        struct inspection i = {.run = r};
+        show_init(&show, r);
+        show_page_init(&problems, &i.problems, stderr, r->command, r->environ);
+        i.page =
+            (struct inspect_page){r->command->json, show.page.colour, problems.colour, show.page.width, problems.width};
+        status = inspection_ask(&i);
+        cleanup(mem_free_ptr) char *both = mem_printf("%s%s", buf_str(&i.out), buf_str(&i.problems));
+        if (!str_eq(last, both))
+            status = show_text(&i.out, stdout) == 0 && show_text(&i.problems, stderr) == 0 ? status : EXIT_FAILURE;
+        free(last);
+        last = mem_strdup(both);
+        buf_fini(&i.out);
+        buf_fini(&i.problems);
+    } while (r->command->watch && status != SETTINGS_EXIT_CODE && nanosleep(&pause, NULL) == 0);
+    return status;
 }

@@ -43,6 +43,7 @@ int run_release(const struct run *r) must_check;
 int run_config(const struct run *r) must_check;
 int run_template(const struct run *r) must_check;
 int run_copy_to(const struct run *r) must_check;
+int run_completion(const struct run *r) must_check;
 
 int run_fail(const struct error *err, int status); /* says why; returns that status */
 /* -1: there are no backends whose servers the settings name. */

@@ -85,8 +85,8 @@ static yyjson_mut_doc *start_settings_json(const char *line)
         char *value = strchr(copy, '='), *from = value;
         for (char *at = value; at != NULL && (at = strstr(at, "  # ")) != NULL; at++)
             from = at;
-        if (*copy == '#') {
-            json_add(remarks, json_text(doc, copy + strlen("# ")));
+        if (value == NULL || *copy == '#') {
+            json_add(remarks, json_text(doc, copy + strspn(copy, "# ")));
             continue;
         }
         *value = *from = '\0';

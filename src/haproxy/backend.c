@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/shared_text.h"
 #include "base/str.h"
 
@@ -34,8 +35,7 @@ void backend_server_fini(struct backend_server *s)
 void backend_forget_unsupported(struct backend *b)
 {
     for (size_t i = 0; i < b->unsupported_count; i++) {
-        free(b->unsupported[i].text);
-        free(b->unsupported[i].reason);
+        mem_free_all(b->unsupported[i].text, b->unsupported[i].reason);
     }
     free(b->unsupported);
     b->unsupported = NULL;
@@ -49,13 +49,7 @@ void backend_fini(struct backend *b)
     for (size_t i = 0; i < b->template_count; i++)
         free(b->templates[i].prefix);
     backend_forget_unsupported(b);
-    free(b->servers);
-    free(b->templates);
-    free(b->name);
-    free(b->mode);
-    free(b->balance);
-    free(b->adv_check);
-    free(b->json);
+    mem_free_all(b->servers, b->templates, b->name, b->mode, b->balance, b->adv_check, b->json);
     backend_init(b);
 }
 

@@ -64,9 +64,7 @@ void changes_fini(struct changes *list)
         struct change_kept *kept = (struct change_kept *)(void *)list->list[i];
         backend_fini(&kept->backend);
         backend_server_fini(&kept->server);
-        free(kept->balance);
-        free(kept->adv_check);
-        free(kept);
+        mem_free_all(kept->balance, kept->adv_check, kept);
     }
     free(list->list);
     *list = (struct changes){0};

@@ -74,14 +74,8 @@ void instance_free(struct instance *in)
     commands_fini(&in->commands);
     free(in->update.server);
     instance_report_fini(&in->report);
-    free(in->loading.ended.id);
-    free(in->loading.last.remark);
-    free(in->running.drift);
-    free(in->backends);
-    free(in->names);
-    free(in->engines);
-    free(in->wants);
-    free(in);
+    mem_free_all(in->loading.ended.id, in->loading.last.remark, in->running.drift, in->backends, in->names, in->engines,
+                 in->wants, in);
 }
 
 void instance_start(struct instance *in)

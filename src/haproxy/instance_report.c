@@ -18,8 +18,7 @@ void instance_report_init(struct instance_report *r)
 
 void instance_report_fini(struct instance_report *r)
 {
-    free(r->reload_why);
-    free(r->drift);
+    mem_free_all(r->reload_why, r->drift);
 }
 
 /* ---- metrics ---- */

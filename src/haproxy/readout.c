@@ -28,8 +28,7 @@ void readout_let_file_go(struct readout *o, bool keep)
 static void readout_forget_configuration(struct readout *o)
 {
     readout_let_file_go(o, true);
-    free(o->file_problem);
-    free(o->defaults_problem);
+    mem_free_all(o->file_problem, o->defaults_problem);
     o->file_problem = o->defaults_problem = NULL;
     for (size_t i = 0; i < o->count; i++) {
         backend_fini(&o->found[i].backend);

@@ -24,8 +24,7 @@ void runtime_fini(struct runtime *r)
 {
     for (size_t i = 0; i < r->count; i++)
         runtime_server_fini(&r->servers[i]);
-    free(r->servers);
-    free(r->why);
+    mem_free_all(r->servers, r->why);
     runtime_init(r);
 }
 

@@ -19,10 +19,7 @@ void served_fini(struct served *s)
     served_list_fini(&s->backends);
     for (size_t i = 0; i < s->failures.count; i++) {
         const struct served_failure *f = &s->failures.list[i];
-        free(f->backend);
-        free(f->server);
-        free(f->check);
-        free(f->detail);
+        mem_free_all(f->backend, f->server, f->check, f->detail);
     }
     free(s->failures.list);
     *s = (struct served){0};

@@ -12,8 +12,7 @@
 void server_words_fini(struct server_words *w)
 {
     for (size_t i = 0; i < w->count; i++) {
-        free(w->list[i].keyword);
-        free(w->list[i].argument);
+        mem_free_all(w->list[i].keyword, w->list[i].argument);
     }
     free(w->list);
     *w = (struct server_words){0};
@@ -26,8 +25,7 @@ static void server_words_drop(struct server_words *w, const char *keyword)
             i++;
             continue;
         }
-        free(w->list[i].keyword);
-        free(w->list[i].argument);
+        mem_free_all(w->list[i].keyword, w->list[i].argument);
         memmove(&w->list[i], &w->list[i + 1], (w->count - i - 1) * sizeof(w->list[0]));
         w->count--;
     }

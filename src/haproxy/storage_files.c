@@ -34,8 +34,7 @@ bool storage_kind_of(const char *folder, enum storage_kind *ret)
 
 static void storage_file_fini(struct storage_file *f)
 {
-    free(f->name);
-    free(f->stored);
+    mem_free_all(f->name, f->stored);
     if (f->bytes != NULL)
         mem_wipe_free(f->bytes);
 }

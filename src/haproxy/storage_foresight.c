@@ -7,8 +7,7 @@
 void storage_foresight_fini(struct storage_foresight *s)
 {
     for (size_t i = 0; i < s->count; i++) {
-        free(s->list[i].name);
-        free(s->list[i].why);
+        mem_free_all(s->list[i].name, s->list[i].why);
         buf_fini(&s->list[i].commands);
     }
     free(s->list);

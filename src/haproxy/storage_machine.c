@@ -29,9 +29,7 @@ void storage_machine_fini(struct storage_machine *m)
     storage_entries_fini(&m->entries);
     buf_fini(&m->now);
     buf_fini(&m->grown);
-    free(m->list);
-    free(m->differs);
-    free(m->why);
+    mem_free_all(m->list, m->differs, m->why);
 }
 
 /* ---- steps ---- */
@@ -209,8 +207,7 @@ struct storage_step storage_machine_answer(struct storage_machine *m, const stru
 static struct storage_step machine_begin(struct storage_machine *m)
 {
     bool looks = m->request.part == STORAGE_ADD || m->request.part == STORAGE_CHECK;
-    free(m->differs);
-    free(m->why);
+    mem_free_all(m->differs, m->why);
     m->differs = m->why = NULL;
     m->news = (struct stored){.result = TRANSACTION_UNKNOWN, .retry_after_ms = -1};
     m->at = 0;

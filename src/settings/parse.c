@@ -276,6 +276,9 @@ int settings_parse(char *const *env, struct settings *ret, struct settings_findi
     aliases_check(env, found);
     credentials_parse(env, &s, found);
     services_parse(&s, found);
+    /* Tenants write the objects there, and have no other answer. */
+    bool tenants = s.config_source == SETTINGS_CONFIG_SERVICES || s.config_source == SETTINGS_CONFIG_TEMPLATE;
+    s.emit_events = s.emit_events || (tenants && !s.dry_run && !setting_is_given(&s, SETTING(emit_events)));
     settings_check_source(&s, found);
     settings_check_idle(&s, found);
     settings_check_canary(&s, found);

@@ -721,7 +721,8 @@ const struct setting setting_table[] = {
      .safety = true},
     {.name = "EMIT_EVENTS",
      FLAG_OFF(emit_events),
-     .help = "Whether to record changes as Kubernetes Events (rights in deploy/rbac.yaml). Not with DRY_RUN.",
+     .help = "Whether to record changes as Kubernetes Events (rights in deploy/rbac.yaml). True by default with "
+             "CONFIG_SOURCE=services and template, whose tenants have no other answer. Not with DRY_RUN.",
      .alias_fallback = "true"},
     {.name = "LISTEN_ADDRESS",
      SPECIAL(listen, type_listen_address),

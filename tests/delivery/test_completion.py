@@ -18,7 +18,7 @@ FOLDER = ROOT / "deploy/completion"
 NAME = "haproxy-k8s-sync"
 
 # The words that were typed, the last one as far as it was -> what is offered.
-COMMANDS = {"plan", "explain", "doctor", "release", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to", "help", "version"}
+COMMANDS = {"plan", "explain", "doctor", "release", "config", "template", "services", "apply", "view", "watch", "check-config", "copy-to", "completion", "help", "version"}
 CASES: list[tuple[list[str], set[str]]] = [
     ([""], COMMANDS),
     (["pl"], {"plan"}),
@@ -47,14 +47,15 @@ CASES: list[tuple[list[str], set[str]]] = [
     (["services", "explain", "--color", "al"], {"always"}),
     (["services", "view", "-o", "j"], {"json"}),
     (["version", "--output", ""], {"text", "json"}),
+    (["completion", ""], {"bash", "zsh", "fish"}),
     (["template", "v"], {"validate"}),
     (["template", "d"], {"diff"}),
     (["template", "test", "--color", "al"], {"always"}),
     (["template", "test", "--output", "ju"], {"junit"}),
 ]
 SETTINGS = {"--kubeconfig", "--dry-run", "--log-level"}
-OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--help"} | SETTINGS, "doctor": {"--output", "--color", "--timeout", "--help"} | SETTINGS,
-           "explain": {"--output", "--color", "--timeout", "--help"} | SETTINGS, "check-config": {"--changed", "--output", "--help"} | SETTINGS,
+OPTIONS = {"plan": {"--output", "--color", "--timeout", "--daemon", "--watch", "--help"} | SETTINGS, "doctor": {"--output", "--color", "--timeout", "--help"} | SETTINGS,
+           "explain": {"--output", "--color", "--timeout", "--watch", "--help"} | SETTINGS, "check-config": {"--changed", "--output", "--help"} | SETTINGS,
            "release": {"--servers", "--yes", "--daemon", "--output", "--color", "--timeout", "--help"} | SETTINGS}
 
 
@@ -194,9 +195,15 @@ def test_commands_and_options_are_those_of_help() -> None:
     assert offered - {"--output"} == options | {"--help"}, "--output is -o there"
 
 
+def test_the_program_prints_what_the_package_has() -> None:
+    for name, file in (("bash", f"{NAME}.bash"), ("zsh", f"_{NAME}"), ("fish", f"{NAME}.fish")):
+        assert told(program(), "completion", name) == (FOLDER / file).read_text()
+    assert subprocess.run([program(), "completion", "csh"], capture_output=True, timeout=60).returncode == 64
+
+
 def test_values_are_taken() -> None:
     env = clean_env(HAPROXY_DATAPLANE_URL="http://127.0.0.1:1", KUBECONFIG="/nonexistent")
-    without = {"--help", "--dry-run", "--changed", "--kubeconfig", "--servers", "--yes"}
+    without = {"--help", "--dry-run", "--changed", "--kubeconfig", "--servers", "--yes", "--watch"}
     asked = [[command, option] for command, options in OPTIONS.items() for option in sorted(options - without)]
     for words, values in zip(asked, by_bash([[*words, ""] for words in asked]), strict=True):
         for value in sorted(values):

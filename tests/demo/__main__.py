@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import signal
 import sys
 import time
@@ -18,6 +19,7 @@ from .ingress_story import HOST, IngressStory
 from .manifests import SERVICE_FILE, SLICE_FILE
 from .screen import LogTail, Screen
 from .services import ServicesBalancer
+from .services_story import HOST as SERVICE_HOST
 from .services_story import ServicesStory
 from .stage import Stage
 from .story import Story
@@ -44,15 +46,16 @@ def play(story: Story, screen: Screen) -> None:
     story.heartbeat("node-1")
 
 
-def show_places(stage: Balancer, screen: Screen, more: list[list[str]]) -> None:
+def show_places(stage: Balancer, screen: Screen, more: list[list[str]], host: str = "") -> None:
     screen.heading("Still running, until Ctrl-C")
     screen.table(["what", "where"], [
-        ["HAProxy's front", f"curl http://127.0.0.1:{stage.haproxy.port}/"],
+        ["HAProxy's front", f"curl {host}http://127.0.0.1:{stage.haproxy.port}/"],
         ["daemon: ready?", f"curl http://127.0.0.1:{stage.daemon.port}/readyz"],
         ["daemon: status page", f"http://127.0.0.1:{stage.daemon.port}/"],
         ["daemon: metrics", f"curl http://127.0.0.1:{stage.daemon.port}/metrics"],
         ["daemon: log", str(stage.daemon.log_path)],
-        ["HAProxy's commands", f"socat {stage.haproxy.socket} -"] if stage.is_local else
+        ["HAProxy's socket", f"echo 'show servers state' | socat stdio {stage.haproxy.socket}" if shutil.which("socat") else str(stage.haproxy.socket)]
+        if stage.is_local else
         ["Data Plane API", f"curl -u {AUTH} {stage.dataplane.url}{BASE}/configuration/raw"],
         ["haproxy.cfg", str(stage.haproxy.config)], *more], numbers=False)
     screen.say("")
@@ -122,11 +125,11 @@ def run(keep: bool, screen: Screen) -> bool:
         return done
 
 
-def played(keep: bool, story: ConfigurationStory | IngressStory | ServicesStory, places: list[list[str]]) -> bool:
+def played(keep: bool, story: ConfigurationStory | IngressStory | ServicesStory, places: list[list[str]], host: str = "") -> bool:
     story.play()
     done = story.summary()
     if keep:
-        show_places(story.stage, story.screen, places)
+        show_places(story.stage, story.screen, places, host)
         story.show_places()
         keep_until_interrupted(story.stage, story.all_traffic[0], story.screen)
     return done
@@ -146,9 +149,9 @@ def run_ingress(keep: bool, screen: Screen) -> bool:
 
 def run_services(keep: bool, screen: Screen) -> bool:
     with ServicesBalancer() as stage, shown(stage, screen), ServicesStory(stage, screen) as story:
-        return played(keep, story, [["the other HAProxy's front", f"curl http://127.0.0.1:{stage.other.port}/"],
-                                    ["its daemon: status page", f"http://127.0.0.1:{stage.other.daemon.port}/"],
-                                    ["Kubernetes API", f"curl {stage.kube.url}/api/v1/services"], ["manifests", str(stage.manifests.directory)]])
+        host = f"-H 'Host: {SERVICE_HOST}' "
+        return played(keep, story, [["the other HAProxy's front", f"curl {host}http://127.0.0.1:{stage.other.port}/"], ["its daemon: status page", f"http://127.0.0.1:{stage.other.daemon.port}/"],
+                                    ["Kubernetes API", f"curl {stage.kube.url}/api/v1/services"], ["manifests", str(stage.manifests.directory)]], host)
 
 
 def main() -> int:

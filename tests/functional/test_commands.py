@@ -78,6 +78,24 @@ def test_check_config_says_where_from(rig: Rig) -> None:
     assert "\nRESYNC_PERIOD=30s  # from the environment\n" in out
 
 
+# --- as kubectl haproxy-sync
+
+def test_a_link_makes_it_a_plugin_of_kubectl(rig: Rig, tmp_path: pathlib.Path) -> None:
+    link = tmp_path / "kubectl-haproxy_sync"
+    link.symlink_to(program())
+    (tmp_path / ".kube").mkdir()
+    settings = {**rig.settings(), "HOME": str(tmp_path)}
+    (tmp_path / ".kube" / "config").write_text(pathlib.Path(settings.pop("KUBECONFIG")).read_text())
+    rig.service()
+
+    def kubectl(*words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([link, *words], env=clean_env(**{**settings, **more}), capture_output=True, text=True, timeout=LONGEST)
+
+    assert kubectl().stdout == run("help", env={}).stdout, "kubectl starts no daemon"
+    assert kubectl("explain", "n1").returncode == 0, "it is kubectl's own kubeconfig"
+    assert kubectl("explain", "n1", KUBECONFIG="/nonexistent").returncode == 78, "unless another one is named"
+
+
 # --- -o json
 
 def test_check_config_as_json_is_what_it_prints(rig: Rig) -> None:
@@ -360,6 +378,7 @@ ELSEWHERE: dict[Cell, str] = {
     ("(the daemon)", 1): "functional/test_commands.py::test_signals_end_with_what_the_page_says",
     ("watch", 0): "functional/test_commands.py::test_signals_end_with_what_the_page_says",
     ("watch", 1): "functional/test_commands.py::test_signals_end_with_what_the_page_says",
+    ("completion", 1): "functional/test_commands.py::test_signals_end_with_what_the_page_says",
     ("help", 1): "functional/test_commands.py::test_signals_end_with_what_the_page_says",
     ("version", 1): "functional/test_commands.py::test_signals_end_with_what_the_page_says",
     ("config history", 0): "functional/test_local.py::test_the_commands_know_it",
@@ -418,7 +437,7 @@ def cases(rig: Rig, home: pathlib.Path) -> dict[Cell, Case]:
         ("services view", 0): (["services", "view"], as_services), ("services view", 1): (["services", "view"], {**as_services, **nobody}),
         ("services explain", 0): (["services", "explain", "shop/shop"], as_services), ("services explain", 1): (["services", "explain", "no/such"], as_services),
         ("view", 0): (["view"], served), ("view", 1): (["view"], nobody),
-        ("copy-to", 0): (["copy-to", str(home)], {}), ("copy-to", 1): (["copy-to", "/nonexistent"], {}), ("help", 0): (["help"], {}), ("version", 0): (["version"], {}),
+        ("copy-to", 0): (["copy-to", str(home)], {}), ("copy-to", 1): (["copy-to", "/nonexistent"], {}), ("completion", 0): (["completion", "bash"], {}), ("help", 0): (["help"], {}), ("version", 0): (["version"], {}),
     }
     found |= {(f"template {word}", 0): (["template", word, *more], haproxy) for word, more in template_words.items()}
     found |= {(f"template {word}", 1): (["template", word, broken], haproxy) for word in template_words if word != "schema"}
@@ -458,6 +477,6 @@ def test_signals_end_with_what_the_page_says(rig: Rig) -> None:
             assert done.returncode == 1 and "cannot start" in done.stderr
     watch = {"KUBECONFIG": rig.settings()["KUBECONFIG"], "LISTEN_ADDRESS": f"127.0.0.1:{free_port()}"}
     assert start_status(watch, "watch") is None  # asserts 0
-    for word in ("help", "version"):
+    for words in (["help"], ["version"], ["completion", "fish"]):
         with open("/dev/full", "w") as full:
-            assert subprocess.run([program(), word], env=clean_env(), stdout=full, timeout=LONGEST).returncode == 1
+            assert subprocess.run([program(), *words], env=clean_env(), stdout=full, timeout=LONGEST).returncode == 1

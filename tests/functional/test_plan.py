@@ -366,3 +366,25 @@ def test_what_kubernetes_says_cannot_drive_the_terminal(rig: Rig) -> None:
     assert look(rig, "explain", "ghost\u202e\x9b31m").said("node ghost.*: out .*is not known")
     run = look(rig, "explain", "ghost\x1b[2J")
     assert run.status == 1 and "ghost\\x1b[2J" in run.err and ESCAPE not in run.out + run.err
+
+
+# --- again and again
+
+@pytest.mark.parametrize("words", [["plan", "--daemon=none"], ["explain", "n2"]], ids=["plan", "explain"])
+def test_watch_prints_what_changed_alone(rig: Rig, words: list[str]) -> None:
+    rig.service()
+    rig.pods(1)
+    printed = rig.home / "printed"
+    with printed.open("w") as out:
+        watching = subprocess.Popen([program(), *words, "--watch"], env=clean_env(**rig.settings()), stdin=subprocess.DEVNULL, stdout=out)
+    try:
+        says = (r"in sync: 1 server", r"\+ n2 ") if words[0] == "plan" else (r"node n2: out", r"node n2: live")
+        wait_until(lambda: re.search(says[0], printed.read_text()), LONGEST, "the first answer")
+        asked = len(rig.kube.requests("nodes"))
+        wait_until(lambda: len(rig.kube.requests("nodes")) >= asked + 2, LONGEST, "the same answer, twice")
+        rig.pods(1, 2)
+        wait_until(lambda: re.search(says[1], printed.read_text()), LONGEST, "the answer that changed")
+    finally:
+        watching.terminate()
+    assert watching.wait(LONGEST) == -signal.SIGTERM
+    assert len(re.findall(r"^backend be ", printed.read_text(), re.M)) == 2, printed.read_text()

@@ -30,9 +30,19 @@ def rows(said: str, ways: str) -> list[tuple[str, ...]]:
 
 
 def place(said: str, what: str) -> str:
-    found = re.search(rf"^   {what} +(?:curl )?(\S+)$", said, re.M)
+    found = re.search(rf"^   {what} +(?:curl (?:-H '[^']*' )?)?(\S+)$", said, re.M)
     assert found, said
     return found[1]
+
+
+def try_commands(said: str) -> None:
+    """As they are printed, by a shell; but for the editor."""
+    program = re.escape(str(quick_program()))
+    commands = re.findall(rf"^   .*?(?<!\S)((?:curl|env|sed|echo|{program}) \S.*)$", said.split("== Still running")[1], re.M)
+    assert len(commands) > 5, said
+    for command in commands:
+        done = subprocess.run(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and ("curl" not in command or "<h1>" not in done.stdout), (command, done)
 
 
 @contextlib.contextmanager
@@ -45,6 +55,7 @@ def kept(target: str, log: pathlib.Path, last: str, folder: str, *words: str) ->
         said = demo.log()
         path = pathlib.Path(place(said, folder))
         yield demo, said, path
+        try_commands(said)
         demo.signal(signal.SIGINT)
         assert demo.wait(20) == 0, demo.log()
         assert not path.parent.exists(), "its folder is left"

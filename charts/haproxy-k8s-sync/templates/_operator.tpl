@@ -94,6 +94,10 @@ Values of an operator for a haproxy.cfg in a Secret, accepted by their names: th
 {{- $_ := set $values "affinity" (merge (dict "podAntiAffinity" (dict "preferredDuringSchedulingIgnoredDuringExecution" $preferred)) (default dict $values.affinity)) }}
 {{- end }}
 {{- end }}
+{{- /* As the daemon's own default: who writes the objects has no other answer. */}}
+{{- if eq (toString $values.env.emitEvents) "" }}
+{{- $_ := set $values.env "emitEvents" (and (has $values.config.source (list "services" "template")) (ne (toString $values.env.dryRun) "true")) }}
+{{- end }}
 {{- $_ := set $values "operatorProblems" $problems }}
 {{- end }}
 {{- end }}

@@ -238,10 +238,7 @@ void cfg_lines_fini(struct cfg_lines *l)
 {
     for (size_t i = 0; i < l->count; i++)
         free(l->servers[i].name);
-    free(l->servers);
-    free(l->defaults);
-    free(l->said.tail);
-    free(l->said.text);
+    mem_free_all(l->servers, l->defaults, l->said.tail, l->said.text);
     *l = (struct cfg_lines){0};
 }
 

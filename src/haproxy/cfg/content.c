@@ -52,8 +52,7 @@ void cfg_content_unref(struct cfg_content *c)
     cfg_content_wrote(c, NULL);
     cfg_file_fini(&c->parsed.file);
     explicit_bzero(c->text, c->len);
-    free(c->text);
-    free(c);
+    mem_free_all(c->text, c);
 }
 
 void cfg_content_hold(struct cfg_content **held, struct cfg_content *c)

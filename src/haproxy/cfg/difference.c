@@ -624,8 +624,7 @@ void cfg_line_difference_init(struct cfg_line_difference *d, const struct cfg_fi
 void cfg_line_difference_fini(struct cfg_line_difference *d)
 {
     for (size_t i = 0; i < d->count && i < CFG_LINE_DIFFERENCE_MAX; i++) {
-        free(d->lines[i].section);
-        free(d->lines[i].text);
+        mem_free_all(d->lines[i].section, d->lines[i].text);
     }
     *d = (struct cfg_line_difference){0};
 }

@@ -365,8 +365,7 @@ void cfg_entries_compare(const struct cfg_file *before, const struct cfg_file *a
 
 void cfg_lone_lines_fini(struct cfg_lone_lines *l)
 {
-    free(l->gone);
-    free(l->new);
+    mem_free_all(l->gone, l->new);
 }
 
 static int order_of_texts(const void *a, const void *b)

@@ -252,13 +252,9 @@ int cfg_file_init(struct cfg_file *f, const char *text, size_t len, struct error
 void cfg_file_fini(struct cfg_file *f)
 {
     for (size_t i = 0; i < f->section_count; i++) {
-        free(f->sections[i].kind);
-        free(f->sections[i].name);
-        free(f->sections[i].from);
-        free(f->sections[i].given_name);
+        mem_free_all(f->sections[i].kind, f->sections[i].name, f->sections[i].from, f->sections[i].given_name);
     }
-    free(f->sections);
-    free(f->lines);
+    mem_free_all(f->sections, f->lines);
     *f = (struct cfg_file){.version = -1};
 }
 

@@ -36,8 +36,7 @@ static void line_keywords_fini(struct line_keywords *k)
 {
     for (size_t i = 0; i < k->count; i++)
         free(k->list[i].key);
-    free(k->list);
-    free(k->source);
+    mem_free_all(k->list, k->source);
 }
 
 /* The API's own tokenizer keeps quotes and escapes, so its strings may hold either form. */
@@ -268,8 +267,7 @@ static void add_unsupported(struct walk *w, unsigned number, char *text, char *r
 {
     struct backend *b = w->b;
     if (w->unsupported_count++ >= MAX_UNSUPPORTED) {
-        free(text);
-        free(reason);
+        mem_free_all(text, reason);
         return;
     }
     b->unsupported = mem_resize(b->unsupported, b->unsupported_count + 1, sizeof(*b->unsupported));

@@ -159,8 +159,7 @@ int cli_servers_init(struct cli_servers *s, const char *answer, struct error *er
 
 void cli_servers_fini(struct cli_servers *s)
 {
-    free(s->servers);
-    free(s->text);
+    mem_free_all(s->servers, s->text);
     *s = (struct cli_servers){0};
 }
 

@@ -265,6 +265,5 @@ void local_driver_reload_fini(struct local_driver *d)
     struct local_reload *o = &d->reload;
     local_request_cancel(o->request);
     timer_fini(&o->again);
-    free(o->why);
-    free(o->unanswered);
+    mem_free_all(o->why, o->unanswered);
 }

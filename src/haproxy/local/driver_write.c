@@ -529,6 +529,5 @@ void local_driver_write_fini(struct local_driver *d)
     struct local_write *w = &d->write;
     timer_fini(&w->verify.again);
     cfg_content_unref(w->checked);
-    free(w->reload_why);
-    free(w->reload_id);
+    mem_free_all(w->reload_why, w->reload_id);
 }

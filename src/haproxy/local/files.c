@@ -47,8 +47,7 @@ void local_place_fini(struct local_place *p)
 {
     if (p->folder >= 0)
         close(p->folder);
-    free(p->folder_path);
-    free(p->name);
+    mem_free_all(p->folder_path, p->name);
     *p = (struct local_place){.folder = -1};
 }
 

@@ -300,8 +300,7 @@ void local_helper_free(struct local_helper *h)
     while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     buf_wipe(&h->in);
-    free(h->why_lost);
-    free(h);
+    mem_free_all(h->why_lost, h);
 }
 
 /* ---- what is asked ---- */

@@ -83,8 +83,7 @@ static int helper_answer(struct helper *h, const struct local_ask *a)
     int rc = local_message_put_answer(&out, &w.answer);
     rc = rc != 0 ? rc : helper_send(h->socket, out.data, out.len);
     buf_wipe(&w.data);
-    free(w.message);
-    free(w.outcome_text);
+    mem_free_all(w.message, w.outcome_text);
     return rc;
 }
 

@@ -95,8 +95,7 @@ static int command_say_words(struct cfg_lines *lines, const struct cfg_file_line
         buf_printf(&text, " %s%s%s", w->keyword, w->argument != NULL ? " " : "",
                    w->argument != NULL ? w->argument : "");
     }
-    free(said->tail);
-    free(said->text);
+    mem_free_all(said->tail, said->text);
     *said = (struct cfg_lines_said){.tail = mem_strndup(tail, len),
                                     .default_count = before,
                                     .text = buf_take(&text),

@@ -49,6 +49,8 @@ static const struct {
     {"plan --colour=auto", {.kind = COMMAND_PLAN}},
     {"plan -o json --help --wrong", {.kind = COMMAND_HELP, .help = COMMAND_HELP_ROW}},
     {"plan --", {.kind = COMMAND_PLAN}},
+    {"plan --watch", {.kind = COMMAND_PLAN, .watch = true}},
+    {"explain n1 --watch", {.kind = COMMAND_EXPLAIN, .operand = "n1", .watch = true}},
     {"plan --daemon=none", {.kind = COMMAND_PLAN, .daemon = "none"}},
     {"plan --daemon http://h:8080", {.kind = COMMAND_PLAN, .daemon = "http://h:8080"}},
     {"doctor", {.kind = COMMAND_DOCTOR}},
@@ -87,7 +89,7 @@ TEST_EACH(what_is_asked_for, array_len(good))
     ck_assert_msg(parse(good[_i].line, copy, &is, &flaw) == 0, "%s: %s", good[_i].line, flaw.message);
     ck_assert_msg(is.kind == wanted->kind, "%s", good[_i].line);
     ck_assert_msg(is.help == wanted->help && is.is_whole == wanted->is_whole, "%s", good[_i].line);
-    ck_assert_msg(is.changed == wanted->changed, "%s", good[_i].line);
+    ck_assert_msg(is.changed == wanted->changed && is.watch == wanted->watch, "%s", good[_i].line);
     ck_assert_msg(is.servers == wanted->servers && is.yes == wanted->yes, "%s", good[_i].line);
     if (is.kind == COMMAND_HELP && is.row != NULL)
         return;
@@ -104,7 +106,7 @@ TEST_EACH(what_is_asked_for, array_len(good))
 #define THERE_ARE                                                                                                    \
     "expected one of check-config, plan, explain, doctor, release, config, template, services, apply, watch, view, " \
     "copy-to, "                                                                                                      \
-    "help, version"
+    "completion, help, version"
 #define FLAGS "there are --kubeconfig, --dry-run, --log-level, -v and those of each command"
 
 static const struct {
@@ -125,7 +127,8 @@ static const struct {
     {"version x", "unexpected argument \"x\""},
     {"release --yse", "unknown flag \"--yse\"; did you mean \"--yes\"?"},
     {"copy-to -o json f", "copy-to prints text only: leave out -o json"},
-    {"plan --changed", "plan takes no --changed, but [-o json] [--color=WHEN] [--timeout=30s] [--daemon=URL]"},
+    {"plan --changed",
+     "plan takes no --changed, but [-o json] [--color=WHEN] [--timeout=30s] [--daemon=URL] [--watch]"},
     {"copy-to --dry-rum a", "unknown flag \"--dry-rum\"; " FLAGS},
     {"--verbose", "unknown flag \"--verbose\"; did you mean \"-v\"?"},
     {"check-config -o", "-o needs a value: expected text or json"},

@@ -54,6 +54,27 @@ TEST(all_has_each_command)
         NULL);
 }
 
+/* Each is a line that this program takes. */
+TEST(examples_can_be_copied)
+{
+    size_t count = 0;
+    for (const struct command_row *row = command_table; row->word != NULL; row++) {
+        cleanup(mem_free_ptr) char *text = help(COMMAND_HELP_ROW, row->word, row->sub, NULL);
+        for (const char *at = row->examples; at != NULL && *at != '\0'; at += strcspn(at, "\n") + 1, count++) {
+            cleanup(mem_free_ptr) char *line = mem_strndup(at, strcspn(at, "\n"));
+            cleanup(mem_free_ptr) char *shown = mem_printf(" haproxy-k8s-sync %s\n", line);
+            ck_assert_msg(strstr(text, shown) != NULL, "%s is not in\n%s", line, text);
+            char program[] = "haproxy-k8s-sync", *argv[8] = {program}, *rest = line;
+            int argc = 1;
+            for (char *word; (word = strsep(&rest, " ")) != NULL; argc++)
+                argv[argc] = word;
+            struct command c;
+            ck_assert_msg(command_parse(argc, argv, &c, &flaw) == 0 && c.row == row, "%s: %s", shown, flaw.message);
+        }
+    }
+    ck_assert_uint_gt(count, 15);
+}
+
 TEST(one_command_alone)
 {
     cleanup(mem_free_ptr) char *plan = help(COMMAND_HELP_ROW, "plan", NULL, NULL);

@@ -255,3 +255,24 @@ TEST(a_value_that_cannot_be_used_is_one_error)
         parse(LOGIN, "CONFIG_SOURCE=secret", "CONFIG_SECRET_NAMESPACE=ns", "CONFIG_SECRET_NAME=ns/s", NULL);
     assert_does_not_say(&secret, "needs CONFIG_SECRET_NAME");
 }
+
+/* Tenants have no other answer; what is set counts. */
+static const struct {
+    const char *settings[4];
+    bool emits;
+} answers[] = {
+    {{SERVICES}, true},
+    {{"CONFIG_SOURCE=template", "TEMPLATE_FROM=file:/set"}, true},
+    {{SERVICES, "EMIT_EVENTS=false"}, false},
+    {{SERVICES, "DRY_RUN=true"}, false},
+    {{"CONFIG_SOURCE=file", "CONFIG_FILE=/etc/haproxy.cfg"}, false},
+    {{"CONFIG_SOURCE=file", "CONFIG_FILE=/etc/haproxy.cfg", "EMIT_EVENTS=true"}, true},
+};
+
+TEST_EACH(tenants_get_events, array_len(answers))
+{
+    const char *const *s = answers[_i].settings;
+    cleanup(parsed_fini) struct parsed p =
+        parse(LOGIN, s[0], s[1] != NULL ? s[1] : "LOG_LEVEL=info", s[2] != NULL ? s[2] : "LOG_LEVEL=info");
+    ck_assert_int_eq(p.settings.emit_events, answers[_i].emits);
+}
