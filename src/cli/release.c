@@ -267,7 +267,7 @@ static int release_check_daemon(struct release_job *j, const struct settings *se
         return 0;
     return error_set(err, ERROR_CONFLICT,
                      "%s, and would put back what this command removes: stop it first (kubectl scale deployment NAME "
-                     "--replicas=0, or systemctl stop haproxy-k8s-sync)",
+                     "--replicas=0, or systemctl stop haproxy-k8s-sync); --daemon=none where it is for other backends",
                      found);
 }
 

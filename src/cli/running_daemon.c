@@ -126,6 +126,15 @@ static bool process_has(const struct buf *words, const char *what)
     return false;
 }
 
+/* What stands behind its name and "="; NULL: it is not there. */
+static const char *process_variable(const struct buf *env, const char *name)
+{
+    for (const char *word = NULL; (word = process_next(env, word)) != NULL;)
+        if (str_has_prefix(word, name))
+            return word + strlen(name);
+    return NULL;
+}
+
 /* A daemon, not a command: none of its words is one. */
 static bool process_is_daemon(const struct buf *words)
 {
@@ -150,13 +159,15 @@ char *running_daemon_process(const struct settings *s)
         if (str_parse_uint(e->d_name, INT_MAX, &pid) != 0 || pid == (uint64_t)getpid() ||
             buf_read_file(&words, words_at) != 0 || !process_is_daemon(&words) || buf_read_file(&env, env_at) != 0)
             continue;
-        const char *listens = NULL;
-        while ((listens = process_next(&env, listens)) != NULL && !str_has_prefix(listens, "LISTEN_ADDRESS="))
-            ;
+        /* One of another cluster leaves the servers of this one as they are. */
+        const char *cluster = process_variable(&env, "CLUSTER_NAME=");
+        if (settings_share_backends(s) && !str_eq(cluster, s->cluster_name))
+            continue;
+        const char *listens = process_variable(&env, "LISTEN_ADDRESS=");
         for (size_t i = 0; found == NULL && i < settings_haproxy_count(s); i++)
             if (process_has(&env, settings_haproxy_name(s, i)) || process_has(&words, settings_haproxy_name(s, i)))
-                found = mem_printf("process %s of this machine is a daemon for %s, with %s", e->d_name,
-                                   settings_haproxy_name(s, i),
+                found = mem_printf("process %s of this machine is a daemon for %s, with %s%s", e->d_name,
+                                   settings_haproxy_name(s, i), listens != NULL ? "LISTEN_ADDRESS=" : "",
                                    listens != NULL ? listens : "the default of LISTEN_ADDRESS");
     }
     if (dir != NULL)

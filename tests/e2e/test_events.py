@@ -85,7 +85,7 @@ def test_events_as_a_user_sees_them(world: World) -> None:
     world.put_slice("node-a")
     wait_row(world, "Synced", "parked node-b")
     world.put_slice()
-    row = wait_row(world, "RemovalDelayed", "keeping the last")
+    row = wait_row(world, "ServersKept", "keeping the last")
     assert (row["Type"], row["Object"]) == ("Warning", f"service/{SERVICE}")
     assert row["Source"].startswith("haproxy-k8s-sync, ")
     world.put_slice("node-a")
@@ -107,6 +107,6 @@ def test_events_as_a_user_sees_them(world: World) -> None:
         realparts.kubectl()
     described = kubectl(world, "describe", "service", SERVICE).partition("Events:")[2]
     assert re.search(r"Normal +Draining +\S+ \(x2 over \S+\) +haproxy-k8s-sync +backend ingress at \S+: node-b drains", described), described
-    assert re.search(r"Warning +RemovalDelayed +\S+ +haproxy-k8s-sync +backend ingress at ", described), described
+    assert re.search(r"Warning +ServersKept +\S+ +haproxy-k8s-sync +backend ingress at ", described), described
     listed = kubectl(world, "get", "events")
-    assert {"Synced", "Draining", "RemovalDelayed", "ApplyFailed", "DriftRepaired"} <= set(listed.split()), listed
+    assert {"Synced", "Draining", "ServersKept", "ApplyFailed", "DriftRepaired"} <= set(listed.split()), listed

@@ -164,7 +164,7 @@ def test_the_shipped_set(place: Place) -> None:
 
     tls, pair = free_port(), self_signed(place.home, "shop.example")
     keys = {key: base64.b64encode(path.read_bytes()).decode() for key, path in (("tls.crt", pair.certificate), ("tls.key", pair.key))}
-    place.grant(*MAY, ("", "services"), ("", "secrets"), namespace=None)
+    place.grant(*MAY, ("", "services"), ("", "nodes"), ("", "secrets"), namespace=None)
     place.put("ConfigMap", "templates", data=shipped(place, tls))
     ours = {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": place.namespace}, "spec": {"controller": "haproxy-k8s-sync.io/ingress"}}
     place.kube.admin.request("POST", "/apis/networking.k8s.io/v1/ingressclasses", ours)
