@@ -73,7 +73,8 @@ def tree(packed: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> path
 
 
 def test_it_builds(tree: pathlib.Path, packed: pathlib.Path) -> None:
-    assert run(tree / "build/haproxy-k8s-sync", "--version", cwd=tree) == f"haproxy-k8s-sync {version()}\n"
+    commit = run("git", "rev-parse", "--short=12", "HEAD", cwd=packed / "clone").strip()
+    assert run(tree / "build/haproxy-k8s-sync", "--version", cwd=tree) == f"haproxy-k8s-sync {version()}, commit {commit}\n"
     # Without git the time of everything built is that of the commit all the same.
     assert run("scripts/source-date", cwd=tree) == run("git", "log", "-1", "--format=%ct", cwd=packed / "clone")
 
@@ -88,7 +89,7 @@ def test_same_sources_same_program(tree: pathlib.Path, packed: pathlib.Path) -> 
     sources = [path for path in run("git", "ls-files", "src", "cmd", "Makefile").split()]
     built = program().stat().st_mtime
     commit = run("git", "rev-parse", "HEAD", cwd=packed / "clone").strip()
-    if (run("git", "diff", "--stat", commit, "--", "src", "cmd", "Makefile")
+    if (commit[:12] not in run(program(), "--version") or run("git", "diff", "--stat", commit, "--", "src", "cmd", "Makefile")
             or any((ROOT / path).stat().st_mtime > built for path in sources)):
         pytest.skip("the daemon under test is not of the last commit's sources")
     if flags(program().parent, ROOT) != flags(tree / "build", tree):
