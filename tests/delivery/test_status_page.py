@@ -386,7 +386,9 @@ def test_every_size_every_state_light_and_dark(calm: Daemon, page: Page) -> None
             assert f"{nodes:,}".split(",")[0] in page.text("#flows")
         readable(page)
         page.prefer()
-    assert "30 of 500 listed, of 5,000" in page.text("#shown")
+    assert "3 of 500 listed, of 5,000" in page.text("#shown")
+    page.size(1280, 800)
+    page.wait_text("#shown", "30 of 500 listed, of 5,000")
     page.value("document.getElementById('more-nodes').click()")
     assert len(rows(page)) == 500
     assert page.value("document.querySelectorAll('.flow path').length") < 50, "lines are bundled"
@@ -431,6 +433,8 @@ def test_screenshots(tmp_path: pathlib.Path, page: Page) -> None:
         page.prefer()
         page.size(PHONE, 740, mobile=True)
         page.screenshot(shots / "status-page-phone.png", 1500)
+        page.screenshot(shots / "status-page-phone-whole.png", 2500)
+        assert page.value("document.documentElement.scrollHeight") <= 2500
         fits(page)
         quiet(page, page_url(daemon))
         trouble(scene, page, shots / "status-page-trouble.png")
