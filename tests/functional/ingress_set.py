@@ -100,20 +100,21 @@ class Rendered:
         return dict(line.split(" ", 1) for line in lines if line)
 
 
-def make(directory: pathlib.Path, objects: dict[str, list[Object]], **extra: Any) -> pathlib.Path:
-    """The set as a user has it: copied, with `extra` of his own."""
+def make(directory: pathlib.Path, objects: dict[str, list[Object]], without: tuple[str, ...] = (), **extra: Any) -> pathlib.Path:
+    """The set as a user has it: copied, with `extra` of his own, and without these watches."""
     own = directory / "set"
     shutil.rmtree(own, ignore_errors=True)
     shutil.copytree(SET, own)
     content = yaml.safe_load((own / "set.yaml").read_text())
     content["extra"].update(extra)
+    content["watch"] = {name: watch for name, watch in content["watch"].items() if name not in without}
     content["tests"] = {"_global": {"fixtures": {"classes": [ingress_class()], **objects}}}
     (own / "set.yaml").write_text(json.dumps(content))
     return own
 
 
-def render(directory: pathlib.Path, objects: dict[str, list[Object]], **extra: Any) -> Rendered:
-    own = make(directory, objects, **extra)
+def render(directory: pathlib.Path, objects: dict[str, list[Object]], without: tuple[str, ...] = (), **extra: Any) -> Rendered:
+    own = make(directory, objects, without, **extra)
     done = subprocess.run([quick_program(), "template", "render", own], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return Rendered(done.stdout, done.stderr)

@@ -41,6 +41,20 @@ def test_port_by_name_and_number(tmp_path: pathlib.Path) -> None:
     assert missing.servers("default_web_81") == [] and "default/web: Service default/web: it has no port 81" in missing.events
 
 
+def test_an_annotation_goes_before_what_the_set_says(tmp_path: pathlib.Path) -> None:
+    """Of pods or nodes, both ways; without the watch of nodes there are pods alone."""
+    node = {"metadata": {"name": "n1"}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.9.1"}]}}
+    objects = web(endpoint("10.0.0.1"), ports=[{"name": "http", "port": 80, "nodePort": 30080}], nodes=[node])
+    of = {"nodes": ["10.0.9.1_30080 10.0.9.1:30080"], "pods": ["10.0.0.1_8080 10.0.0.1:8080"]}
+    for given in of:
+        for asked in of:
+            objects["ingresses"][0]["metadata"]["annotations"] = {"haproxy-k8s-sync/servers": asked}
+            assert render(tmp_path, objects, servers=given).servers(f"default_web_80.{asked}") == of[asked]
+    objects["ingresses"][0]["metadata"]["annotations"] = {}
+    alone = render(tmp_path, {name: listed for name, listed in objects.items() if name != "nodes"}, ("nodes",), servers="pods")
+    assert alone.servers("default_web_80") == of["pods"]
+
+
 def test_which_endpoints_are_servers(tmp_path: pathlib.Path) -> None:
     """Ready ones, each once, whatever slices they are in; where none is ready, those that still serve."""
     first = endpoint_slice("web", endpoint("10.0.0.2", ready=True), endpoint("10.0.0.1"), endpoint("10.0.0.3", ready=False, serving=True),
