@@ -134,7 +134,7 @@ $B/obj/flags.ld: FORCE
 	$(call keep,$(CC) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS))
 
 # What `version` says; where there is no work tree of git, the tarball's own file or COMMIT= says it.
-COMMIT ?= $(shell if [ -e .git ]; then git rev-parse --short=12 HEAD; else cat .commit; fi 2>/dev/null)
+COMMIT ?= $(call once,COMMIT,if [ -e .git ]; then git rev-parse --short=12 HEAD; else cat .commit; fi 2>/dev/null)
 $B/obj/commit: FORCE
 	$(call keep,$(COMMIT))
 $B/obj/$(MAIN:%.c=%.o): $B/obj/commit
