@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 
 from tests.functional.rig import Rig
-from tests.harness import objects
 from tests.harness.haproxy import AUTH
-from tests.harness.kube import KubeDouble
 from tests.harness.process import ROOT, free_port
 
 from . import package
 from .machine import Machine, marks
-from .test_package_local import CONFIG, Beside, has_haproxy
+from .test_package_local import CONFIG, Beside, balancer, has_haproxy
 from .test_package_service import UNIT, Balancer
 
 ROLE = ROOT / "deploy/ansible/haproxy_k8s_sync"
@@ -44,13 +42,7 @@ def play(machine: Machine, deb: pathlib.Path, status: int = 0, **given: Any) -> 
 
 @pytest.fixture
 def beside(tmp_path: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
-    deb = package.find(package.folder(tmp_path_factory))
-    (tmp_path / "kube").mkdir()
-    with KubeDouble(tmp_path / "kube") as kube, Machine(tmp_path / "balancer") as machine:
-        kube.put(*(objects.node(f"n{i}", f"127.0.11.{i}") for i in range(1, 4)))
-        made = Beside(machine, kube, tmp_path, deb)
-        made.pods(1, 2)
-        made.begin()
+    with balancer(tmp_path, tmp_path_factory) as made:
         yield made
 
 
@@ -79,12 +71,12 @@ def test_by_a_data_plane_api(tmp_path: pathlib.Path, tmp_path_factory: pytest.Te
     user, password = AUTH.split(":")
     home = package.folder(tmp_path_factory)
     with Rig(tmp_path) as rig, Machine(tmp_path / "balancer") as machine:
-        balancer = Balancer(machine, rig, home)
+        lb = Balancer(machine, rig, home)
         settings = rig.settings(HAPROXY_DATAPLANE_USERNAME=user, LISTEN_ADDRESS=f"127.0.0.1:{free_port()}", HAPROXY_DATAPLANE_PASSWORD="", KUBECONFIG="")
         rig.pods(1, 2)
         given = {"local": False, "password": password, "settings": {name: value for name, value in settings.items() if value},
                  "kubeconfig": rig.kube.kubeconfig(rig.home / "kubeconfig").read_text()}
-        said, changed = play(machine, balancer.deb, **given)
+        said, changed = play(machine, lb.deb, **given)
         assert changed > 3 and password not in said.replace(user, "")
-        balancer.wait_in_step(1, 2)
-        assert play(machine, balancer.deb, **given)[1] == 0
+        lb.wait_in_step(1, 2)
+        assert play(machine, lb.deb, **given)[1] == 0

@@ -16,7 +16,7 @@ import pytest
 from tests.functional.rig import Rig
 from tests.functional.wrapped import root_only
 from tests.harness.certificates import Authority
-from tests.harness.daemon import Daemon, clean_env
+from tests.harness.daemon import Daemon, clean_env, program
 from tests.harness.dns import NameServer
 from tests.harness.process import ROOT, wait_until
 
@@ -193,7 +193,8 @@ def test_every_library_has_its_package_and_licence(archive: Archive, tmp_path: p
 def test_version_and_check_config(archive: Archive, tmp_path: pathlib.Path) -> None:
     inside = Container(tmp_path / "c", archive)
     done = subprocess.run([inside.frame("--version")], env=clean_env(**archive.environment), capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0 and re.fullmatch(rf"haproxy-k8s-sync {re.escape(version())}(, commit [0-9a-f]+)?\n", done.stdout), done.stderr
+    assert (done.returncode, done.stdout) == (0, run(program(), "--version")), done.stderr
+    assert re.fullmatch(rf"haproxy-k8s-sync {re.escape(version())}(, commit [0-9a-f]{{12}})?\n", done.stdout), "what test_dist.py has to the letter"
     env = clean_env(**archive.environment, INGRESS_NAMESPACE="a", INGRESS_SERVICE_NAME="b", HAPROXY_DATAPLANE_URL="http://127.0.0.1:1",
                     HAPROXY_DATAPLANE_USERNAME="u", HAPROXY_DATAPLANE_PASSWORD="p")
     done = subprocess.run([inside.frame("check-config")], env=env, capture_output=True, text=True, timeout=30)

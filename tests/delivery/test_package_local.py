@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
@@ -147,17 +148,23 @@ class Beside:
         return [main, *(pathlib.Path(f"/proc/{child}") for child in (main / f"task/{main.name}/children").read_text().split())]
 
 
+@contextlib.contextmanager
+def balancer(home: pathlib.Path, factory: pytest.TempPathFactory) -> Iterator[Beside]:
+    """With two pods, before anything of ours is installed."""
+    deb = package.find(package.folder(factory))
+    (home / "kube").mkdir()
+    with KubeDouble(home / "kube") as kube, Machine(home / "machine") as machine:
+        kube.put(*(objects.node(f"n{i}", f"127.0.11.{i}") for i in range(1, 4)))
+        made = Beside(machine, kube, home, deb)
+        made.pods(1, 2)
+        made.begin()
+        yield made
+
+
 @pytest.fixture
 def beside(tmp_path: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
-    home = package.folder(tmp_path_factory)
-    (tmp_path / "kube").mkdir()
-    with KubeDouble(tmp_path / "kube") as kube:
-        kube.put(*(objects.node(f"n{i}", f"127.0.11.{i}") for i in range(1, 4)))
-        with Machine(tmp_path / "machine") as machine:
-            made = Beside(machine, kube, tmp_path, package.find(home))
-            made.pods(1, 2)
-            made.begin()
-            yield made
+    with balancer(tmp_path, tmp_path_factory) as made:
+        yield made
 
 
 def locked_in(beside: Beside) -> None:

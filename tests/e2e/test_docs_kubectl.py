@@ -111,7 +111,7 @@ def test_the_commands_of_the_pages(kubes: dict[str, RealKube], tmp_path: pathlib
                 shell.run(script)
             except AssertionError as e:
                 raise AssertionError(f"{where}: {e}") from e
-        assert {"apply", "create", "delete", "annotate", "scale", "get", "config"} <= shell.verbs()
+        assert {"apply", "create", "delete", "annotate", "label", "scale", "get", "describe", "config"} <= shell.verbs()
     finally:
         # Other cases share this server. The namespaces stay: what would end them does not run.
         shell.run(f'"$KUBECTL" delete --ignore-not-found --wait=false {FILES}')
